@@ -1,0 +1,27 @@
+"""Pooling gradients on the CPU with the contract of CANN's aclnn operators.
+
+Two layers: the functions here take NumPy arrays, torch CPU tensors and DLPack objects; ``poolgrad.acl`` has the
+documented C names in two phases, with streams, device memory and status codes.
+"""
+
+from .errors import AclnnError, IndexRangeError
+from .functional import (
+    adaptive_avg_pool3d_backward,
+    adaptive_max_pool2d_backward,
+    avg_pool2d_backward,
+    max_pool2d_with_indices_backward,
+)
+from .threads import get_num_threads, set_num_threads
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AclnnError",
+    "IndexRangeError",
+    "adaptive_avg_pool3d_backward",
+    "adaptive_max_pool2d_backward",
+    "avg_pool2d_backward",
+    "get_num_threads",
+    "max_pool2d_with_indices_backward",
+    "set_num_threads",
+]

@@ -1,0 +1,263 @@
+"""Starting and ending the runtime, its devices and contexts."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from ..products import Product
+from ..status import (
+    ACL_ERROR_INTERNAL_ERROR,
+    ACL_ERROR_INVALID_FILE,
+    ACL_ERROR_INVALID_PARAM,
+    ACL_ERROR_REPEAT_FINALIZE,
+    ACL_ERROR_REPEAT_INITIALIZE,
+    ACL_ERROR_RT_CONTEXT_NULL,
+    ACL_ERROR_RT_INVALID_DEVICEID,
+    ACL_ERROR_RT_INVALID_HANDLE,
+    ACL_ERROR_RT_PARAM_INVALID,
+    ACL_ERROR_UNINITIALIZE,
+    ACL_SUCCESS,
+    ACLNN_ERR_INNER,
+    ACLNN_ERR_PARAM_INVALID,
+    ACLNN_ERR_RUNTIME_ERROR,
+    ACLNN_SUCCESS,
+)
+from .arguments import INT32, integer, is_null, shown
+from .constants import ACL_HOST
+from .handles import CONTEXT, HANDLES
+from .messages import guarded, refusal
+from .state import (
+    RUNTIME,
+    Context,
+    current_context,
+    is_up,
+    make_current,
+    product,
+    require_context,
+    require_up,
+    set_product,
+)
+
+__all__ = [
+    "Context",
+    "aclFinalize",
+    "aclInit",
+    "aclnnFinalize",
+    "aclnnInit",
+    "aclrtCreateContext",
+    "aclrtDestroyContext",
+    "aclrtGetCurrentContext",
+    "aclrtGetDevice",
+    "aclrtGetDeviceCount",
+    "aclrtGetRunMode",
+    "aclrtGetSocName",
+    "aclrtResetDevice",
+    "aclrtSetCurrentContext",
+    "aclrtSetDevice",
+    "current_context",
+    "is_up",
+    "product",
+    "set_product",
+]
+
+ConfigPath = str | bytes | os.PathLike[str] | None
+
+_MOST_DEVICES = 2**31 - 1  # a device id is a 32-bit integer
+
+
+@guarded(ACL_ERROR_INTERNAL_ERROR)
+def aclInit(configPath: ConfigPath = None) -> int:
+    with RUNTIME.lock:
+        if RUNTIME.by_acl:
+            text = "the runtime is initialised already; call aclInit once, or aclFinalize before the next"
+            raise refusal(ACL_ERROR_REPEAT_INITIALIZE, text)
+        _check_config(configPath, bad_type=ACL_ERROR_INVALID_PARAM, bad_file=ACL_ERROR_INVALID_FILE)
+        if not RUNTIME.up:
+            _read_environment(ACL_ERROR_INVALID_PARAM)
+        RUNTIME.by_acl = True
+    return ACL_SUCCESS
+
+
+@guarded(ACL_ERROR_INTERNAL_ERROR)
+def aclFinalize() -> int:
+    """Finish what was submitted, end all contexts and free all device memory."""
+    with RUNTIME.lock:
+        if not RUNTIME.up and RUNTIME.was_finalized:
+            raise refusal(ACL_ERROR_REPEAT_FINALIZE, "the runtime is finalized already; call aclFinalize once")
+        if not RUNTIME.up:
+            raise refusal(ACL_ERROR_UNINITIALIZE, "the runtime was never initialised; call aclInit first")
+        RUNTIME.shut_down()
+    return ACL_SUCCESS
+
+
+@guarded(ACLNN_ERR_INNER)
+def aclnnInit(configPath: ConfigPath = None) -> int:
+    """Bring the runtime up too, if aclInit did not."""
+    with RUNTIME.lock:
+        _check_config(configPath, bad_type=ACLNN_ERR_PARAM_INVALID, bad_file=ACLNN_ERR_PARAM_INVALID)
+        if not RUNTIME.up:
+            _read_environment(ACLNN_ERR_RUNTIME_ERROR)
+        RUNTIME.by_aclnn = True
+    return ACLNN_SUCCESS
+
+
+@guarded(ACLNN_ERR_INNER)
+def aclnnFinalize() -> int:
+    """Undo what aclnnInit did: a runtime that aclInit brought up stays up."""
+    with RUNTIME.lock:
+        if not RUNTIME.by_aclnn:
+            raise refusal(ACLNN_ERR_RUNTIME_ERROR, "there is nothing to finalize; call aclnnInit first")
+        if RUNTIME.by_acl:
+            RUNTIME.by_aclnn = False
+        else:
+            RUNTIME.shut_down()
+    return ACLNN_SUCCESS
+
+
+@guarded(ACL_ERROR_INTERNAL_ERROR)
+def aclrtSetDevice(deviceId: int) -> int:
+    """Make the device's own context current in this thread; each call asks for one aclrtResetDevice."""
+    with RUNTIME.lock:
+        require_up()
+        device = _device_id(deviceId)
+        if device not in RUNTIME.primaries:
+            RUNTIME.primaries[device] = Context(device, primary=True)
+            RUNTIME.contexts.add(RUNTIME.primaries[device])
+        RUNTIME.times_set[device] = RUNTIME.times_set.get(device, 0) + 1
+        make_current(RUNTIME.primaries[device])
+    return ACL_SUCCESS
+
+
+@guarded(ACL_ERROR_INTERNAL_ERROR)
+def aclrtResetDevice(deviceId: int) -> int:
+    """Take one aclrtSetDevice back; with the last the device's own context and its streams end."""
+    with RUNTIME.lock:
+        require_up()
+        device = _device_id(deviceId)
+        if device not in RUNTIME.primaries:
+            text = f"device {device} is not set; call aclrtSetDevice({device}) first, and reset it once per set"
+            raise refusal(ACL_ERROR_RT_CONTEXT_NULL, text)
+        RUNTIME.times_set[device] -= 1
+        if RUNTIME.times_set[device] > 0:
+            return ACL_SUCCESS
+        context = RUNTIME.primaries.pop(device)
+        RUNTIME.contexts.discard(context)
+    # Outside of the lock, since it waits for tasks.
+    context.destroy()
+    return ACL_SUCCESS
+
+
+@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
+def aclrtGetDevice() -> tuple[int | None, int]:
+    require_up()
+    return require_context().device, ACL_SUCCESS
+
+
+@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
+def aclrtGetDeviceCount() -> tuple[int | None, int]:
+    require_up()
+    return RUNTIME.device_count, ACL_SUCCESS
+
+
+@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
+def aclrtGetRunMode() -> tuple[int | None, int]:
+    require_up()
+    return ACL_HOST, ACL_SUCCESS
+
+
+@guarded(ACL_ERROR_INTERNAL_ERROR, returns_status=False)
+def aclrtGetSocName() -> str | None:
+    """The SoC of the product; None only if POOLGRAD_PRODUCT names an unknown one."""
+    try:
+        return product().soc
+    except ValueError as error:
+        raise refusal(ACL_ERROR_INVALID_PARAM, f"POOLGRAD_PRODUCT is set to an {error}") from None
+
+
+@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
+def aclrtCreateContext(deviceId: int) -> tuple[int | None, int]:
+    """A new context, which becomes current in this thread."""
+    with RUNTIME.lock:
+        require_up()
+        context = Context(_device_id(deviceId), primary=False)
+        RUNTIME.contexts.add(context)
+        make_current(context)
+    return context.handle, ACL_SUCCESS
+
+
+@guarded(ACL_ERROR_INTERNAL_ERROR)
+def aclrtDestroyContext(context: int | None) -> int:
+    require_up()
+    target = _find_context(context)
+    if target.primary:
+        text = f"the context belongs to device {target.device} itself; end it with aclrtResetDevice({target.device})"
+        raise refusal(ACL_ERROR_RT_PARAM_INVALID, text)
+    with RUNTIME.lock:
+        RUNTIME.contexts.discard(target)
+    target.destroy()
+    return ACL_SUCCESS
+
+
+@guarded(ACL_ERROR_INTERNAL_ERROR)
+def aclrtSetCurrentContext(context: int | None) -> int:
+    require_up()
+    make_current(_find_context(context))
+    return ACL_SUCCESS
+
+
+@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
+def aclrtGetCurrentContext() -> tuple[int | None, int]:
+    require_up()
+    return require_context().handle, ACL_SUCCESS
+
+
+def _device_id(value: object) -> int:
+    device = integer("deviceId", value, INT32, ACL_ERROR_RT_INVALID_DEVICEID)
+    if not 0 <= device < RUNTIME.device_count:
+        text = f"there is no device {device}; pass 0 to {RUNTIME.device_count - 1}, or set POOLGRAD_DEVICES for more"
+        raise refusal(ACL_ERROR_RT_INVALID_DEVICEID, text)
+    return device
+
+
+def _find_context(handle: object) -> Context:
+    if is_null(handle):
+        raise refusal(ACL_ERROR_INVALID_PARAM, "context is null; pass a handle from aclrtCreateContext")
+    context = HANDLES.get(handle, CONTEXT)
+    if not isinstance(context, Context):
+        text = f"context is {HANDLES.describe(handle, CONTEXT)}; pass a live handle from aclrtCreateContext"
+        raise refusal(ACL_ERROR_RT_INVALID_HANDLE, text)
+    return context
+
+
+def _check_config(path: object, *, bad_type: int, bad_file: int) -> None:
+    """The file is only checked: it holds no setting that matters here. An empty path means none, as on the device."""
+    if is_null(path):
+        return
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise refusal(bad_type, f"configPath must be null or the path of a JSON file, got {shown(path)}")
+    try:
+        if not os.fspath(path):
+            return
+        if not os.path.isfile(path):  # also keeps from waiting for a pipe
+            raise ValueError("there is no such file")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        if text.strip() and not isinstance(json.loads(text), dict):
+            raise ValueError("it holds no JSON object")
+    except (OSError, TypeError, ValueError, RecursionError) as error:
+        reason = f"configPath = {shown(path)} cannot be used: {error}"
+        raise refusal(bad_file, f"{reason}; pass null or a file that holds a JSON object") from None
+
+
+def _read_environment(status: int) -> None:
+    try:
+        chosen: Product = product()
+    except ValueError as error:
+        raise refusal(status, f"POOLGRAD_PRODUCT is set to an {error}") from None
+    text = os.environ.get("POOLGRAD_DEVICES") or "1"
+    count = int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else 0
+    if not 1 <= count <= _MOST_DEVICES:
+        raise refusal(status, f"POOLGRAD_DEVICES must be an integer of at least 1, got {shown(text)}")
+    RUNTIME.product = chosen
+    RUNTIME.device_count = count

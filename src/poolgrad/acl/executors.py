@@ -1,0 +1,208 @@
+"""The two phases: an executor is a plan that waits for its workspace and its stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..contract import BadHandle, Operator, Value, enforce, prepare
+from ..errors import AclnnError
+from ..execute import execute
+from ..plan import Plan
+from ..status import (
+    ACL_ERROR_RT_CONTEXT_NULL,
+    ACLNN_ERR_INNER,
+    ACLNN_ERR_INNER_NULLPTR,
+    ACLNN_ERR_PARAM_INVALID,
+    ACLNN_ERR_PARAM_NULLPTR,
+    ACLNN_ERR_RUNTIME_ERROR,
+    ACLNN_SUCCESS,
+)
+from .arena import ARENA, Block
+from .arguments import as_int, is_null
+from .arguments import shown as shown_value
+from .handles import EXECUTOR, HANDLES, INT_ARRAY, TENSOR
+from .launch import LAUNCH_CHECKS, Launch, first_element
+from .messages import guarded, refusal
+from .objects import AclIntArray, AclTensor
+from .state import is_up, product
+from .streams import find_stream
+from .worker import Stream
+
+_KINDS = {"tensor": TENSOR, "ints": INT_ARRAY}
+
+
+@dataclass(slots=True, eq=False)
+class Executor:
+    """``handles`` are the tensors and arrays of the call by their documented names; null ones are left out."""
+
+    operator: Operator
+    plan: Plan
+    handles: Mapping[str, int]
+    repeatable: bool = False
+    spent: bool = False
+
+
+def phase_one(operator: Operator, arguments: Mapping[str, object]) -> tuple[int, int, int]:
+    """Check and plan: workspace size, executor, status. Raises the refusal of a call."""
+    _require_up()
+    values = {p.name: _value(p.kind, arguments[p.name]) for p in operator.parameters}
+    plan = prepare(operator, product(), values)
+    handles = {}
+    for p in operator.parameters:
+        if p.kind in _KINDS and not is_null(arguments[p.name]):
+            handle = as_int(arguments[p.name])
+            assert handle is not None  # the contract has seen it as a live object
+            handles[p.name] = handle
+    return plan.scratch_bytes, HANDLES.new(EXECUTOR, Executor(operator, plan, handles)), ACLNN_SUCCESS
+
+
+def phase_two(operator: Operator, workspace: object, size: object, executor: object, stream: object) -> int:
+    """Check what only memory can tell, and hand the plan to the stream. Any failure uses the executor up."""
+    _require_up()
+    found = find_executor(executor, ACLNN_ERR_PARAM_NULLPTR)
+    if not found.repeatable and HANDLES.drop(executor, EXECUTOR) is None:
+        find_executor(executor, ACLNN_ERR_PARAM_NULLPTR)  # another thread was faster, and used it up
+    try:
+        launch, blocks = _launch(found, operator, workspace, size)
+        _find_stream(stream).submit(lambda: _run(found.plan, launch, blocks))
+    except BaseException:
+        found.spent = True
+        raise
+    return ACLNN_SUCCESS
+
+
+def _launch(found: Executor, operator: Operator, workspace: object, size: object) -> tuple[Launch, list[Block]]:
+    if found.spent:
+        raise refusal(ACLNN_ERR_PARAM_INVALID, "this executor failed before and is used up; call phase one again")
+    if found.operator is not operator:
+        text = f"the executor was made for {found.operator.name}; pass one from {operator.name}GetWorkspaceSize"
+        raise refusal(ACLNN_ERR_PARAM_INVALID, text)
+    address, given = (0 if value is None else as_int(value) for value in (workspace, size))
+    if address is None or given is None or given < 0:
+        text = f"workspace and its size must be integers, got {shown_value(workspace)} and {shown_value(size)}"
+        raise refusal(ACLNN_ERR_PARAM_INVALID, text)
+    call = found.plan.call
+    objects: dict[str, AclTensor | AclIntArray | None] = {}
+    for p in operator.parameters:
+        if p.name in found.handles:
+            objects[p.name] = _object(p.kind, found.handles[p.name])
+    used = (*found.plan.inputs, found.plan.output)
+    tensors = {name: value for name, value in objects.items() if isinstance(value, AclTensor)}
+    launch = Launch(
+        call.operator,
+        call.product,
+        call.values,
+        {name: first_element(tensors[name]) for name in used if name in tensors},
+        objects,
+        address,
+        given,
+        found.plan.scratch_bytes,
+    )
+    enforce(launch, LAUNCH_CHECKS)
+    blocks = [launch.block_of(tensor) for _, tensor in launch.placed()]
+    blocks.append(ARENA.find(address, launch.needed))
+    return launch, [block for block in blocks if block]
+
+
+def _run(plan: Plan, launch: Launch, blocks: list[Block]) -> None:
+    """The task of the stream; it holds the blocks, so that a free in the meantime takes nothing away."""
+    execute(plan, launch.addresses, launch.workspace)
+
+
+def _find_stream(stream: object) -> Stream:
+    try:
+        return find_stream(stream)
+    except AclnnError as error:
+        if error.status != ACL_ERROR_RT_CONTEXT_NULL:
+            raise
+        raise refusal(ACLNN_ERR_RUNTIME_ERROR, str(error)) from error
+
+
+def _require_up() -> None:
+    if not is_up():
+        text = "the runtime is not initialised; call aclInit (or aclnnInit) and aclrtSetDevice first"
+        raise refusal(ACLNN_ERR_RUNTIME_ERROR, text)
+
+
+def _value(kind: str, argument: object) -> Value:
+    """An argument as the contract sees it."""
+    if kind == "bool":
+        return bool(as_int(argument))
+    if kind == "int":
+        number = as_int(argument)
+        return BadHandle(shown_value(argument)) if number is None else number
+    if is_null(argument):
+        return None
+    found = _object(kind, argument)
+    if found is None:
+        return BadHandle(HANDLES.describe(argument, _KINDS[kind]))
+    return found.tensor if isinstance(found, AclTensor) else found.values
+
+
+def _object(kind: str, handle: object) -> AclTensor | AclIntArray | None:
+    found = HANDLES.get(handle, _KINDS[kind])
+    return found if isinstance(found, AclTensor | AclIntArray) else None
+
+
+def find_executor(handle: object, null_status: int) -> Executor:
+    if is_null(handle):
+        raise refusal(null_status, "executor is null; pass the one that phase one gave")
+    found = HANDLES.get(handle, EXECUTOR)
+    if not isinstance(found, Executor):
+        text = f"executor is {HANDLES.describe(handle, EXECUTOR)}; it serves one run, unless made repeatable"
+        raise refusal(ACLNN_ERR_PARAM_INVALID, f"{text} with aclSetAclOpExecutorRepeatable right after phase one")
+    return found
+
+
+@guarded(ACLNN_ERR_INNER)
+def aclSetAclOpExecutorRepeatable(executor: int | None) -> int:
+    """Let phase two run again and again, until aclDestroyAclOpExecutor."""
+    find_executor(executor, ACLNN_ERR_INNER_NULLPTR).repeatable = True
+    return ACLNN_SUCCESS
+
+
+@guarded(ACLNN_ERR_INNER)
+def aclDestroyAclOpExecutor(executor: int | None) -> int:
+    """Forget an executor; null is fine."""
+    if not is_null(executor):
+        find_executor(executor, ACLNN_ERR_INNER_NULLPTR)
+        HANDLES.drop(executor, EXECUTOR)
+    return ACLNN_SUCCESS
+
+
+@guarded(ACLNN_ERR_INNER)
+def aclSetTensorAddr(executor: int | None, index: int, tensor: int | None, addr: int | None) -> int:
+    """Move a tensor of the call, counted over all tensors in the order of the parameters, to another address."""
+    return _move(executor, index, tensor, addr, outputs=None)
+
+
+@guarded(ACLNN_ERR_INNER)
+def aclSetInputTensorAddr(executor: int | None, index: int, tensor: int | None, addr: int | None) -> int:
+    """The same, counted over the inputs."""
+    return _move(executor, index, tensor, addr, outputs=False)
+
+
+@guarded(ACLNN_ERR_INNER)
+def aclSetOutputTensorAddr(executor: int | None, index: int, tensor: int | None, addr: int | None) -> int:
+    """The same, counted over the outputs."""
+    return _move(executor, index, tensor, addr, outputs=True)
+
+
+def _move(executor: object, index: object, tensor: object, addr: object, *, outputs: bool | None) -> int:
+    found = find_executor(executor, ACLNN_ERR_INNER_NULLPTR)
+    if is_null(tensor):
+        raise refusal(ACLNN_ERR_PARAM_NULLPTR, "tensor is null; pass the tensor that phase one was given")
+    names = [p.name for p in found.operator.tensors if outputs is None or p.output == outputs]
+    place, address = as_int(index), 0 if addr is None else as_int(addr)
+    if place is None or not 0 <= place < len(names):
+        text = f"index must be 0 to {len(names) - 1}, for {', '.join(names)}; got {shown_value(index)}"
+        raise refusal(ACLNN_ERR_PARAM_INVALID, text)
+    target = HANDLES.get(tensor, TENSOR)
+    if not isinstance(target, AclTensor) or as_int(tensor) != found.handles[names[place]]:
+        text = f"tensor must be the {names[place]} that phase one was given; got {HANDLES.describe(tensor, TENSOR)}"
+        raise refusal(ACLNN_ERR_PARAM_INVALID, text)
+    if address is None:
+        raise refusal(ACLNN_ERR_PARAM_INVALID, f"addr must be an address or null, got {shown_value(addr)}")
+    target.address = address
+    return ACLNN_SUCCESS

@@ -1,0 +1,138 @@
+"""The rows of phase two: what must hold when a plan meets memory. All are safe answers where a device would crash."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ..contract import DOCUMENT, SAFE, Broken, Call, Check
+from ..overlap import MEMORY_CHECKS
+from ..status import ACLNN_ERR_PARAM_NULLPTR
+from .arena import ARENA, Block
+from .objects import AclIntArray, AclTensor
+
+
+@dataclass(frozen=True, slots=True)
+class Launch(Call):
+    """A call on its way to a stream: its objects, as far as they are still alive, and its workspace."""
+
+    objects: Mapping[str, AclTensor | AclIntArray | None] = field(default_factory=dict)
+    workspace: int = 0
+    workspace_size: int = 0
+    needed: int = 0
+
+    def placed(self) -> Iterator[tuple[str, AclTensor]]:
+        """The tensors whose memory matters: those with elements, and of ``self``, which is never read, a given one."""
+        for name, value in self.objects.items():
+            if isinstance(value, AclTensor) and value.tensor.count and not (name == "self" and not value.address):
+                yield name, value
+
+    def block_of(self, tensor: AclTensor) -> Block | None:
+        return ARENA.find(tensor.address, storage_bytes(tensor))
+
+
+def storage_bytes(tensor: AclTensor) -> int:
+    return tensor.tensor.dtype.nbytes(math.prod(tensor.storage_dims))
+
+
+def first_element(tensor: AclTensor) -> int:
+    return tensor.address + tensor.offset * tensor.tensor.dtype.itemsize
+
+
+def _workspace_null(call: Call) -> Broken | None:
+    assert isinstance(call, Launch)
+    if call.workspace or not call.workspace_size:
+        return None
+    got = f"a null pointer with workspaceSize {call.workspace_size}"
+    return Broken("workspace", "an address", got, "Allocate workspaceSize bytes with aclrtMalloc.")
+
+
+def _workspace_small(call: Call) -> Broken | None:
+    assert isinstance(call, Launch)
+    if call.workspace_size >= call.needed:
+        return None
+    change = "Pass the size that phase one gave, and that much memory."
+    return Broken("workspaceSize", f"at least {call.needed} bytes", str(call.workspace_size), change)
+
+
+def _workspace_live(call: Call) -> Broken | None:
+    assert isinstance(call, Launch)
+    if not call.needed or ARENA.find(call.workspace, call.needed):
+        return None
+    got = f"{call.needed} bytes at {call.workspace:#x}, which do not"
+    return Broken("workspace", "memory that lies in one live aclrtMalloc block", got, "Pass memory from aclrtMalloc.")
+
+
+def _objects_live(call: Call) -> Broken | None:
+    assert isinstance(call, Launch)
+    for name, value in call.objects.items():
+        if value is None:
+            change = f"Destroy {name} after phase two was called."
+            return Broken(name, "an object that lives until phase two", "a destroyed one", change)
+    return None
+
+
+def _descriptions_unchanged(call: Call) -> Broken | None:
+    assert isinstance(call, Launch)
+    for name, value in call.objects.items():
+        if isinstance(value, AclTensor) and value.tensor != call.tensor(name):
+            change = "Call phase one again after aclInitTensor."
+            return Broken(name, "the description that phase one saw", "another one", change)
+    return None
+
+
+def _views_in_storage(call: Call) -> Broken | None:
+    assert isinstance(call, Launch)
+    for name, value in call.placed():
+        itemsize = value.tensor.dtype.itemsize
+        low, high = (edge // itemsize + value.offset for edge in value.tensor.byte_range)
+        storage = math.prod(value.storage_dims)
+        if low < 0 or high > storage:
+            got = f"elements {low} to {high - 1}"
+            change = "Correct the strides, the offset or the storage shape."
+            return Broken(name, f"a view inside its storage of {storage} elements", got, change)
+    return None
+
+
+def _storage_in_block(call: Call) -> Broken | None:
+    assert isinstance(call, Launch)
+    for name, value in call.placed():
+        if call.block_of(value) is None:
+            block = ARENA.find(value.address, 0)
+            start = value.address - block.address if block else 0
+            allocation = f"an allocation of {block.size} bytes" if block else "no live allocation"
+            got = f"storage that covers bytes {start} to {start + storage_bytes(value)} of {allocation}"
+            change = "Allocate enough with aclrtMalloc, and create the tensor with the dtype and shape of its data."
+            return Broken(name, "storage inside one live aclrtMalloc block", got, change)
+    return None
+
+
+def _workspace_apart(call: Call) -> Broken | None:
+    assert isinstance(call, Launch)
+    start, stop = call.workspace, call.workspace + call.needed
+    for name in call.addresses:
+        tensor = call.tensor(name)
+        low, high = (edge + call.addresses[name] for edge in tensor.byte_range)
+        if tensor.count and low < stop and start < high:
+            return Broken("workspace", f"memory apart from {name}", "memory that overlaps it", "Use other memory.")
+    return None
+
+
+LAUNCH_CHECKS = (
+    Check(
+        "workspace-null",
+        "workspace is not null where workspaceSize is greater than 0",
+        _workspace_null,
+        status=ACLNN_ERR_PARAM_NULLPTR,
+        source=DOCUMENT,
+    ),
+    Check("workspace-size", "the workspace is at least as large as phase one asked", _workspace_small, source=SAFE),
+    Check("workspace-live", "the workspace lies in one live block", _workspace_live, source=SAFE),
+    Check("objects-live", "tensors and arrays live until phase two", _objects_live, source=SAFE),
+    Check("objects-unchanged", "tensors are as phase one saw them", _descriptions_unchanged, source=SAFE),
+    Check("view-in-storage", "every view lies inside its storage shape", _views_in_storage, source=SAFE),
+    Check("storage-in-block", "every storage lies inside one live block", _storage_in_block, source=SAFE),
+    *MEMORY_CHECKS,
+    Check("workspace-apart", "the workspace overlaps no tensor that is read or written", _workspace_apart, source=SAFE),
+)

@@ -1,0 +1,204 @@
+"""Tensors and int arrays as the documents know them: descriptions made before anything is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ..dtypes import DTYPE_BY_CODE, FORMAT_BY_CODE, DType
+from ..errors import AclnnError
+from ..status import ACLNN_ERR_INNER, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR, ACLNN_SUCCESS
+from ..tensor import Tensor, contiguous_strides
+from .arguments import as_int, as_ints, is_null, shown
+from .handles import HANDLES, INT_ARRAY, TENSOR
+from .messages import guarded, refusal
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, eq=False)
+class AclTensor:
+    """A tensor over device memory. ``strides`` and ``offset`` count elements; the address 0 is null."""
+
+    tensor: Tensor
+    strides: tuple[int, ...]
+    offset: int
+    format_code: int
+    storage_dims: tuple[int, ...]
+    address: int
+
+    def become(self, other: AclTensor) -> None:
+        for name in self.__slots__:
+            setattr(self, name, getattr(other, name))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AclIntArray:
+    values: tuple[int, ...]
+
+
+@guarded(ACLNN_ERR_INNER, returns_status=False)
+def aclCreateTensor(
+    viewDims: Sequence[int] | None,
+    dataType: int,
+    stride: Sequence[int] | None,
+    offset: int,
+    format: int,
+    storageDims: Sequence[int] | None,
+    tensorData: int | None,
+) -> int | None:
+    """The handle of a new tensor. Strides of None mean contiguous; whether an operator takes it is checked there."""
+    return HANDLES.new(TENSOR, _describe(viewDims, dataType, stride, offset, format, storageDims, tensorData))
+
+
+@guarded(ACLNN_ERR_INNER)
+def aclInitTensor(
+    tensor: int | None,
+    viewDims: Sequence[int] | None,
+    dataType: int,
+    stride: Sequence[int] | None,
+    offset: int,
+    format: int,
+    storageDims: Sequence[int] | None,
+    tensorData: int | None,
+) -> int:
+    """Give a tensor a new description."""
+    target = _find_tensor(tensor)
+    target.become(_describe(viewDims, dataType, stride, offset, format, storageDims, tensorData))
+    return ACLNN_SUCCESS
+
+
+@guarded(ACLNN_ERR_INNER)
+def aclDestroyTensor(tensor: int | None) -> int:
+    """Forget the tensor, not its device memory."""
+    return _destroy("tensor", tensor, TENSOR)
+
+
+@guarded(ACLNN_ERR_INNER, returns_status=False)
+def aclCreateIntArray(value: Sequence[int] | None) -> int | None:
+    """The handle of a new array, which may be empty; None for None."""
+    if is_null(value):
+        raise refusal(ACLNN_ERR_PARAM_NULLPTR, "value is null; pass a sequence of integers, which may be empty")
+    return HANDLES.new(INT_ARRAY, AclIntArray(_ints("value", value)))
+
+
+@guarded(ACLNN_ERR_INNER)
+def aclDestroyIntArray(array: int | None) -> int:
+    return _destroy("array", array, INT_ARRAY)
+
+
+@guarded(ACLNN_ERR_INNER, outputs=1)
+def aclGetIntArraySize(array: int | None) -> tuple[int | None, int]:
+    if is_null(array):
+        raise refusal(ACLNN_ERR_PARAM_NULLPTR, "array is null; pass a handle from aclCreateIntArray")
+    found = HANDLES.get(array, INT_ARRAY)
+    if not isinstance(found, AclIntArray):
+        raise _no_object("array", array, INT_ARRAY)
+    return len(found.values), ACLNN_SUCCESS
+
+
+@guarded(ACLNN_ERR_INNER, outputs=1)
+def aclGetViewShape(tensor: int | None) -> tuple[tuple[int, ...] | None, int]:
+    return _find_tensor(tensor).tensor.shape, ACLNN_SUCCESS
+
+
+@guarded(ACLNN_ERR_INNER, outputs=1)
+def aclGetStorageShape(tensor: int | None) -> tuple[tuple[int, ...] | None, int]:
+    return _find_tensor(tensor).storage_dims, ACLNN_SUCCESS
+
+
+@guarded(ACLNN_ERR_INNER, outputs=1)
+def aclGetViewStrides(tensor: int | None) -> tuple[tuple[int, ...] | None, int]:
+    return _find_tensor(tensor).strides, ACLNN_SUCCESS
+
+
+@guarded(ACLNN_ERR_INNER, outputs=1)
+def aclGetViewOffset(tensor: int | None) -> tuple[int | None, int]:
+    return _find_tensor(tensor).offset, ACLNN_SUCCESS
+
+
+@guarded(ACLNN_ERR_INNER, outputs=1)
+def aclGetFormat(tensor: int | None) -> tuple[int | None, int]:
+    return _find_tensor(tensor).format_code, ACLNN_SUCCESS
+
+
+@guarded(ACLNN_ERR_INNER, outputs=1)
+def aclGetDataType(tensor: int | None) -> tuple[int | None, int]:
+    return _find_tensor(tensor).tensor.dtype.code, ACLNN_SUCCESS
+
+
+@guarded(ACLNN_ERR_INNER)
+def aclSetRawTensorAddr(tensor: int | None, addr: int | None) -> int:
+    _find_tensor(tensor).address = _address("addr", addr)
+    return ACLNN_SUCCESS
+
+
+@guarded(ACLNN_ERR_INNER, outputs=1)
+def aclGetRawTensorAddr(tensor: int | None) -> tuple[int | None, int]:
+    """The address of the tensor's memory, 0 for null."""
+    return _find_tensor(tensor).address, ACLNN_SUCCESS
+
+
+def _describe(
+    view_dims: object, dtype: object, strides: object, offset: object, format: object, storage: object, address: object
+) -> AclTensor:
+    for name, dims in (("viewDims", view_dims), ("storageDims", storage)):
+        if is_null(dims):
+            raise refusal(ACLNN_ERR_PARAM_NULLPTR, f"{name} is null; pass a sequence of integers")
+    shape = _ints("viewDims", view_dims)
+    steps = contiguous_strides(shape) if is_null(strides) else _ints("stride", strides)
+    if len(steps) != len(shape):
+        text = f"stride has {len(steps)} values and viewDims {len(shape)}; pass one for each, or null for contiguous"
+        raise refusal(ACLNN_ERR_PARAM_INVALID, text)
+    kind, layout = _int("dataType", dtype), _int("format", format)
+    element = DTYPE_BY_CODE.get(kind) or DType(f"aclDataType {kind}", f"aclDataType {kind}", kind, 0)
+    byte_strides = tuple(step * element.itemsize for step in steps)
+    return AclTensor(
+        tensor=Tensor(element, shape, byte_strides, FORMAT_BY_CODE.get(layout, f"aclFormat {layout}")),
+        strides=steps,
+        offset=_int("offset", offset),
+        format_code=layout,
+        storage_dims=_ints("storageDims", storage),
+        address=_address("tensorData", address),
+    )
+
+
+def _find_tensor(handle: object) -> AclTensor:
+    if is_null(handle):
+        raise refusal(ACLNN_ERR_PARAM_NULLPTR, "tensor is null; pass a handle from aclCreateTensor")
+    tensor = HANDLES.get(handle, TENSOR)
+    if not isinstance(tensor, AclTensor):
+        raise _no_object("tensor", handle, TENSOR)
+    return tensor
+
+
+def _destroy(name: str, handle: object, kind: str) -> int:
+    if not is_null(handle) and HANDLES.drop(handle, kind) is None:
+        raise _no_object(name, handle, kind)
+    return ACLNN_SUCCESS
+
+
+def _no_object(name: str, handle: object, kind: str) -> AclnnError:
+    text = f"{name} is {HANDLES.describe(handle, kind)}; pass a live {kind}"
+    return refusal(ACLNN_ERR_PARAM_INVALID, text)
+
+
+def _int(name: str, value: object) -> int:
+    """Any integer, also beyond 64 bits: whether it makes sense is for the operators to say."""
+    return _read(name, value, as_int, "an integer")
+
+
+def _ints(name: str, values: object) -> tuple[int, ...]:
+    return _read(name, values, as_ints, "a sequence of integers")
+
+
+def _address(name: str, value: object) -> int:
+    return 0 if value is None else _read(name, value, as_int, "an address or null")
+
+
+def _read(name: str, value: object, reader: Callable[[object], T | None], expected: str) -> T:
+    result = reader(value)
+    if result is None:
+        raise refusal(ACLNN_ERR_PARAM_INVALID, f"{name} must be {expected}, got {shown(value)}")
+    return result

@@ -1,0 +1,168 @@
+"""What the runtime knows: whether it is up, its contexts and devices, and the product it stands for."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from ..errors import AclnnError
+from ..products import A2, Product, find_product
+from ..status import ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_UNINITIALIZE
+from . import worker
+from .arena import ARENA, HOST_ARENA
+from .handles import CONTEXT, EVENT, HANDLES, STREAM
+from .messages import refusal
+from .worker import Stream
+
+
+class Context:
+    """Streams and options of one device; each thread has one current context."""
+
+    def __init__(self, device: int, *, primary: bool) -> None:
+        self.device = device
+        self.primary = primary
+        self.alive = True
+        self.options: dict[int, int] = {}
+        # Each stream with its handle; 0 for the default stream, which has none.
+        self.streams: dict[Stream, int] = {}
+        self._default: Stream | None = None
+        self._lock = threading.RLock()
+        self.handle = HANDLES.new(CONTEXT, self)
+
+    def open_stream(self) -> int:
+        """The handle of a new stream."""
+        with self._lock:
+            self._check_alive()
+            stream = Stream(self)
+            self.streams[stream] = HANDLES.new(STREAM, stream)
+            return self.streams[stream]
+
+    def default_stream(self) -> Stream:
+        with self._lock:
+            self._check_alive()
+            if self._default is None:
+                self._default = Stream(self)
+                self.streams[self._default] = 0
+            return self._default
+
+    def destroy(self) -> None:
+        """End the context and its streams, when all that was submitted to them is done."""
+        with self._lock:
+            self.alive = False
+            HANDLES.drop(self.handle, CONTEXT)
+            streams, self.streams = self.streams, {}
+            for handle in streams.values():
+                HANDLES.drop(handle, STREAM)
+        for stream in streams:
+            stream.close()
+
+    def _check_alive(self) -> None:
+        if not self.alive:
+            raise no_context("the current context was destroyed")
+
+
+class Runtime:
+    """The state of the process. ``lock`` makes init, finalize, set and reset device happen one at a time."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Never initialised, and nobody holds the lock."""
+        self.lock = threading.RLock()
+        self.by_acl = False
+        self.by_aclnn = False
+        self.was_finalized = False
+        self.device_count = 1
+        self.product: Product | None = None
+        self.options: dict[int, int] = {}
+        self.contexts: set[Context] = set()
+        self.primaries: dict[int, Context] = {}
+        self.times_set: dict[int, int] = {}
+
+    @property
+    def up(self) -> bool:
+        return self.by_acl or self.by_aclnn
+
+    def shut_down(self) -> None:
+        """Finish what was submitted, then forget everything that lives on a device."""
+        self.by_acl = self.by_aclnn = False
+        self.was_finalized = True
+        contexts, self.contexts = self.contexts, set()
+        self.primaries, self.times_set, self.options, self.product = {}, {}, {}, None
+        try:
+            for context in contexts:
+                context.destroy()
+        finally:
+            HANDLES.drop_all(EVENT)
+            ARENA.clear()
+
+
+RUNTIME = Runtime()
+_LOCAL = threading.local()
+_CHOSEN: list[Product] = []
+
+
+def is_up() -> bool:
+    return RUNTIME.up
+
+
+def require_up() -> None:
+    if not RUNTIME.up:
+        state = "was finalized" if RUNTIME.was_finalized else "is not initialised"
+        raise refusal(ACL_ERROR_UNINITIALIZE, f"the runtime {state}; call aclInit first")
+
+
+def current_context() -> Context | None:
+    """The context of the calling thread, None if it has none or it was destroyed."""
+    context: Context | None = getattr(_LOCAL, "context", None)
+    return context if context is not None and context.alive else None
+
+
+def make_current(context: Context) -> None:
+    _LOCAL.context = context
+
+
+def require_context() -> Context:
+    context = current_context()
+    if context is None:
+        raise no_context("this thread has no current context")
+    return context
+
+
+def no_context(reason: str) -> AclnnError:
+    text = f"{reason}; call aclrtSetDevice or aclrtSetCurrentContext in this thread"
+    return refusal(ACL_ERROR_RT_CONTEXT_NULL, text)
+
+
+def product() -> Product:
+    """The product that the device stands for: the one chosen, else POOLGRAD_PRODUCT's, else Atlas A2.
+
+    ``ValueError`` if the variable names an unknown one and the runtime is not up.
+    """
+    if _CHOSEN:
+        return _CHOSEN[-1]
+    return RUNTIME.product or find_product(os.environ.get("POOLGRAD_PRODUCT") or A2.name)
+
+
+def set_product(name: str) -> None:
+    """Choose the product that the device stands for; ``ValueError`` for an unknown name."""
+    _CHOSEN[:] = [find_product(name)]
+
+
+def _after_fork_in_child() -> None:
+    # The threads stayed behind in the parent, some perhaps with a lock in their hands. So nothing is finished and
+    # nobody is waited for: the child simply was never initialised.
+    _LOCAL.__dict__.clear()
+    worker.forget_all()
+    HANDLES.renew_lock()
+    for kind in (CONTEXT, STREAM, EVENT):
+        HANDLES.drop_all(kind)
+    for arena in (ARENA, HOST_ARENA):
+        arena.renew_lock()
+    ARENA.clear()
+    RUNTIME.reset()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,146 @@
+"""A stream: tasks that one thread of their own runs in the order in which they came."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import AclnnError
+from ..status import ACL_ERROR_RT_INTERNAL_ERROR, ACL_ERROR_RT_INVALID_HANDLE
+from .messages import explain, refusal
+
+Task = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    ticket: int
+    status: int
+    text: str
+
+
+class Stream:
+    """Tasks are numbered from 1 in the order of submission: their tickets."""
+
+    def __init__(self, owner: object) -> None:
+        self.owner = owner
+        self._tasks: deque[Task] = deque()
+        self._submitted = 0
+        self._finished = 0
+        # The oldest failure that nobody was told of, and the newest: enough to answer each of them once, however
+        # many tasks fail while nobody asks.
+        self._failures: list[Failure] = []
+        self._closed = False
+        self._worker: threading.Thread | None = None
+        self._changed = threading.Condition()
+
+    def submit(self, task: Task) -> int:
+        """Queue a task and answer its ticket."""
+        with self._changed:
+            if self._closed or _EXIT.is_set():
+                why = "was destroyed while it was being used" if self._closed else "ends with the interpreter"
+                raise refusal(ACL_ERROR_RT_INVALID_HANDLE, f"the stream {why}; submit to a live stream")
+            if self._worker is None:
+                self._worker = self._start()
+            self._tasks.append(task)
+            self._submitted += 1
+            self._changed.notify_all()
+            return self._submitted
+
+    @property
+    def last_ticket(self) -> int:
+        return self._submitted
+
+    def wait(self, ticket: int, timeout: float | None = None) -> bool:
+        """Wait until the task of that ticket and all before it are done; False if time ran out."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._finished >= ticket, timeout)
+
+    def is_done(self, ticket: int) -> bool:
+        return self._finished >= ticket
+
+    def take_failure(self, ticket: int) -> Failure | None:
+        """The oldest failure up to that ticket that nobody was told of; the others up to it go with it."""
+        with self._changed:
+            taken = [failure for failure in self._failures if failure.ticket <= ticket]
+            self._failures = self._failures[len(taken) :]
+        return taken[0] if taken else None
+
+    def close(self) -> None:
+        """Accept nothing more, and return when all that was submitted is done."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            worker = self._worker
+        # A destructor that the garbage collector runs on the worker itself may end up here.
+        if worker is not None and worker is not threading.current_thread():
+            worker.join()
+
+    def _start(self) -> threading.Thread:
+        worker = threading.Thread(target=self._work, name="poolgrad stream", daemon=True)
+        worker.start()
+        _WORKING.add(self)
+        return worker
+
+    def _work(self) -> None:
+        while (task := self._next()) is not None:
+            failure = _run(task)
+            # What the task holds must be free before anybody learns that it is done.
+            del task
+            with self._changed:
+                self._finished += 1
+                if failure:
+                    self._failures[1:] = [Failure(self._finished, *failure)]
+                self._changed.notify_all()
+        _WORKING.discard(self)
+
+    def _next(self) -> Task | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._tasks or self._closed or _EXIT.is_set())
+            if self._tasks and not _EXIT.is_set():
+                return self._tasks.popleft()
+            if self._tasks:
+                text = f"the interpreter ended before {len(self._tasks)} tasks of the stream ran"
+                self._failures[1:] = [Failure(self._submitted, ACL_ERROR_RT_INTERNAL_ERROR, text)]
+                self._tasks.clear()
+            self._finished = self._submitted
+            self._changed.notify_all()
+            return None
+
+
+def _run(task: Task) -> tuple[int, str] | None:
+    """Status and text of a failure. Not the exception itself: its traceback would keep memory alive."""
+    try:
+        task()
+    except AclnnError as error:
+        return error.status, str(error)
+    except BaseException as error:  # noqa: BLE001 - the worker must outlive its tasks
+        return ACL_ERROR_RT_INTERNAL_ERROR, f"a task of the stream ended with an unexpected {explain(error)}"
+    return None
+
+
+_WORKING: set[Stream] = set()
+_EXIT = threading.Event()
+
+
+def _leave() -> None:
+    """At the interpreter's end let running tasks finish and drop the rest.
+
+    The flag comes first: else a stream whose wait is over because another one dropped its tasks would go on.
+    """
+    _EXIT.set()
+    for stream in list(_WORKING):
+        stream.close()
+
+
+def forget_all() -> None:
+    """For the child of a fork: the threads stayed behind in the parent."""
+    global _EXIT
+    _WORKING.clear()
+    _EXIT = threading.Event()
+
+
+atexit.register(_leave)

@@ -1,0 +1,98 @@
+"""Compiling kernels once per machine: an on-disk cache that notices every change that matters.
+
+Numba's own cache looks at the file of the function alone; a kernel here is made of functions from several files,
+so the stamp is a digest of all of them. What can't be read is compiled again, what can't be written is skipped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+
+from .. import windows
+
+_lock = threading.RLock()
+_told = False
+
+
+@cache
+def source_stamp() -> str:
+    """A digest of everything that is compiled into kernels."""
+    digest = hashlib.sha256()
+    for path in (*sorted(Path(__file__).parent.glob("*.py")), Path(windows.__file__)):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_directory() -> Path:
+    """Where compiled kernels are kept: POOLGRAD_CACHE_DIR, else the user's cache directory."""
+    chosen = os.environ.get("POOLGRAD_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    # A path that still begins with "~" means that there is no home directory.
+    return Path(tempfile.gettempdir() if base.startswith("~") else base) / "poolgrad"
+
+
+class _Locator(_CacheLocator):
+    def get_cache_path(self) -> str:
+        return str(cache_directory() / f"kernels-{source_stamp()}")
+
+    def get_source_stamp(self) -> str:
+        return source_stamp()
+
+    def get_disambiguator(self) -> str:
+        return "0"
+
+    @classmethod
+    def from_function(cls, py_func: object, py_file: str) -> _Locator:
+        return cls()
+
+
+class _Impl(CompileResultCacheImpl):
+    _locator_classes = [_Locator]  # noqa: RUF012 (the name and type are Numba's)
+
+
+class KernelCache(FunctionCache):
+    _impl_class = _Impl
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        try:
+            found = super().load_overload(signature, target_context)
+        except Exception:  # noqa: BLE001 - damaged or foreign files must never stop a call
+            found = None
+        if found is None:
+            _tell_once()
+        return found
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        with contextlib.suppress(Exception):  # a full or read-only disk: this process still has its kernel
+            super().save_overload(signature, data)
+
+
+def _tell_once() -> None:
+    global _told
+    if not _told:
+        _told = True
+        print("poolgrad: compiling kernels for this CPU, once (some seconds)...", file=sys.stderr, flush=True)
+
+
+def compiled(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
+    """The machine code of ``function`` for one signature, from the cache or made now. It runs without the GIL."""
+    with _lock:
+        dispatcher = numba.njit(nogil=True)(function)
+        dispatcher._cache = KernelCache(function)
+        dispatcher.compile(signature)
+        dispatcher.disable_compile()
+        return dispatcher

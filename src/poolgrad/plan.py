@@ -1,0 +1,179 @@
+"""Plans: what exactly a legal call computes, and the scratch memory that it will use.
+
+A plan is made once, before any tensor memory is touched, and may run many times. Its ``record`` is all that a
+kernel is told: sizes, windows, steps in bytes and type codes. Work is counted in units (rows for averages,
+planes for scatters); threads take contiguous ranges of units, which never changes a result.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from . import threads
+from .contract import Call
+from .dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, DType
+from .tensor import Tensor, as_planes
+from .windows import Axis
+
+# Type codes that kernels switch on, once per row.
+CODES = {FLOAT32: 0, FLOAT64: 1, FLOAT16: 2, BFLOAT16: 3, INT32: 4, INT64: 5}
+# What grad_output is rounded to before anything else ("computed in X").
+ROUNDINGS = {"kept": 0, "float16": 1, "hf32": 2, "hf32 of Ascend 950": 3}
+
+_AXIS_FIELDS = ("rule", "size", "out", "kernel", "stride", "pad", "counting")
+_STEP_FIELDS = ("grad_steps", "index_steps", "result_steps")
+_NUMBER_FIELDS = ("channels", "code", "index_code", "rounding", "divisor", "wide")
+_TILING_FIELDS = ("tile", "chunk", "depth_slots", "row_slots", "direct")
+RECORD = np.dtype(
+    [(name, np.int64, (3,)) for name in _AXIS_FIELDS]  # for D, H, W
+    + [(name, np.int64, (5,)) for name in _STEP_FIELDS]  # for N, C, D, H, W
+    + [(name, np.int64) for name in (*_NUMBER_FIELDS, *_TILING_FIELDS)]
+)
+
+# One part's scratch should stay in a core's second-level cache; all parts together stay well below 64 MB.
+PART_BUDGET, TOTAL_BUDGET = 1 << 20, 32 << 20
+WIDEST_TILE, NARROWEST_TILE = 4096, 64
+MOST_WINDOWS_AT_ONCE = 8192
+ALIGNMENT = 64
+# With less traffic than this per thread, handing work to another thread costs more than it saves.
+BYTES_PER_PART = 1 << 19
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One computation, ready to run on addresses."""
+
+    call: Call
+    kernel: str  # a name in poolgrad.kernels, or "" if there is nothing to do
+    compute: str  # the dtype of all arithmetic: "float32" or "float64"
+    record: npt.NDArray[np.void]
+    inputs: tuple[str, ...]  # the parameters whose memory is read, in the kernel's order
+    output: str
+    units: int
+    parts: int
+    floats: int  # scratch elements of the compute dtype, per part
+    integers: int  # scratch int64 elements, per part
+
+    @property
+    def part_bytes(self) -> int:
+        wanted = self.floats * np.dtype(self.compute).itemsize + self.integers * 8
+        return -(-wanted // ALIGNMENT) * ALIGNMENT
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of scratch that a run needs, wherever in memory they begin."""
+        return self.part_bytes * self.parts + ALIGNMENT - 1 if self.part_bytes else 0
+
+
+def plan_average(
+    call: Call,
+    *,
+    grad: str,
+    result: str,
+    layout: str,
+    axes: tuple[Axis, Axis, Axis],
+    divisor: int = 1,
+    rounding: str = "kept",
+) -> Plan:
+    """The average kernel over the windows of three axes (D, H, W); a plane without depth has one layer."""
+    source, target = call.tensor(grad), call.tensor(result)
+    compute = _compute_dtype(target.dtype)
+    itemsize = np.dtype(compute).itemsize
+    record = _record(target.dtype, as_planes(target, layout).shape[1], axes)
+    record["grad_steps"] = as_planes(source, layout).steps
+    record["result_steps"] = as_planes(target, layout).steps
+    record["divisor"], record["rounding"] = divisor, ROUNDINGS[rounding]
+    # Beyond this integer the compute dtype can't hold every divisor.
+    exact = 2**53 if compute == FLOAT64.name else 2**24
+    record["wide"] = abs(divisor) * math.prod(axis.longest_count for axis in axes) > exact
+
+    rows = target.count // axes[2].size if target.count else 0
+    parts = _parts(rows, source, target)
+    tile, depth_slots, row_slots = _tiling(axes, itemsize, parts)
+    chunk = _chunk(axes[2], tile)
+    record["tile"], record["chunk"] = tile, chunk
+    record["depth_slots"], record["row_slots"] = depth_slots, row_slots
+    slots = depth_slots * row_slots
+    return Plan(
+        call=call,
+        kernel="average" if rows else "",
+        compute=compute,
+        record=record,
+        inputs=(grad,),
+        output=result,
+        units=rows,
+        parts=parts,
+        floats=(slots + 2) * tile + 2 * chunk if rows else 0,
+        integers=3 * chunk + slots + 2 if rows else 0,
+    )
+
+
+def plan_scatter(call: Call, *, grad: str, indices: str, result: str, layout: str) -> Plan:
+    """The scatter kernel: every gradient is added where its index points in its own plane."""
+    source, where, target = call.tensor(grad), call.tensor(indices), call.tensor(result)
+    planes, windows = as_planes(target, layout), as_planes(source, layout)
+    plane_size = math.prod(planes.spatial)
+    nothing_flows = source.count == 0
+    count = target.count // plane_size if target.count else 0
+    # Sums of halves need a float32 plane to grow in; floats grow in the output itself.
+    direct = nothing_flows or target.dtype in (FLOAT32, FLOAT64)
+    chunk = 0 if nothing_flows or not count else min(windows.shape[4], MOST_WINDOWS_AT_ONCE)
+
+    record = np.zeros(1, RECORD)
+    record["channels"], record["code"], record["index_code"] = planes.shape[1], CODES[target.dtype], CODES[where.dtype]
+    record["size"], record["out"] = planes.spatial, windows.spatial
+    record["grad_steps"], record["result_steps"] = windows.steps, planes.steps
+    record["index_steps"] = as_planes(where, layout).steps
+    record["direct"], record["chunk"] = direct, chunk
+    return Plan(
+        call=call,
+        kernel="scatter" if count else "",
+        compute=_compute_dtype(target.dtype),
+        record=record,
+        inputs=(grad, indices),
+        output=result,
+        units=count,
+        parts=_parts(count, source, where, target),
+        floats=chunk + (0 if direct else plane_size) if count else 0,
+        integers=chunk,
+    )
+
+
+def _record(dtype: DType, channels: int, axes: tuple[Axis, ...]) -> npt.NDArray[np.void]:
+    record = np.zeros(1, RECORD)
+    for name in _AXIS_FIELDS:
+        record[name] = [getattr(axis, name) for axis in axes]
+    record["channels"], record["code"] = channels, CODES[dtype]
+    return record
+
+
+def _compute_dtype(storage: DType) -> str:
+    return FLOAT64.name if storage is FLOAT64 else FLOAT32.name
+
+
+def _parts(units: int, *tensors: Tensor) -> int:
+    traffic = sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
+    return max(1, min(threads.get_num_threads(), units, traffic // BYTES_PER_PART))
+
+
+def _tiling(axes: tuple[Axis, Axis, Axis], itemsize: int, parts: int) -> tuple[int, int, int]:
+    """Columns per tile, and how many expanded rows to keep: as many as one element's windows, if they fit."""
+    depth, rows, columns = axes
+    budget = min(PART_BUDGET, TOTAL_BUDGET // parts)
+    depth_slots, row_slots = depth.longest_run, rows.longest_run
+    tile = min(columns.size, WIDEST_TILE)
+    while tile > NARROWEST_TILE and depth_slots * row_slots * tile * itemsize > budget:
+        tile //= 2
+    # Rows that do not fit are expanded again whenever they are needed: slower, never wrong.
+    most = max(budget // (tile * itemsize), 1)
+    row_slots = min(row_slots, most)
+    depth_slots = min(depth_slots, max(most // row_slots, 1))
+    return tile, depth_slots, row_slots
+
+
+def _chunk(axis: Axis, tile: int) -> int:
+    return min(axis.windows_over(tile), MOST_WINDOWS_AT_ONCE)

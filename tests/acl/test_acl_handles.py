@@ -1,0 +1,94 @@
+"""Handles: never reused, never an address, and each wrong one gets its exact description."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from poolgrad.acl.handles import HANDLES, KINDS, STREAM, TENSOR, Handles
+
+
+def test_a_handle_leads_to_its_object_and_only_as_its_kind() -> None:
+    handles, thing = Handles(), object()
+    token = handles.new(TENSOR, thing)
+    assert handles.get(token, TENSOR) is thing
+    assert handles.get(np.uint64(token), TENSOR) is thing
+    assert handles.get(token, STREAM) is None
+    assert handles.drop(token, STREAM) is None
+    assert handles.drop(token, TENSOR) is thing
+    assert handles.get(token, TENSOR) is None
+    assert handles.drop(token, TENSOR) is None
+
+
+def test_tokens_are_never_reused_and_take_no_memory_once_dropped() -> None:
+    handles = Handles()
+    tokens = set()
+    for _ in range(1000):
+        tokens.add(handles.new(TENSOR, "x"))
+        handles.drop(max(tokens), TENSOR)
+    assert len(tokens) == 1000
+    assert not handles._objects
+
+
+def test_tokens_can_be_no_address_of_a_program() -> None:
+    handles = Handles()
+    for kind in KINDS:
+        token = handles.new(kind, None)
+        assert token % 16 == 0
+        assert token < 2**63
+        assert token >> 56, "canonical on x86-64"
+        assert token >> 55 & 1, "the program's half on arm64"
+
+
+@pytest.mark.parametrize(
+    ("token", "wanted", "text"),
+    [
+        (None, TENSOR, "null"),
+        (0, TENSOR, "null"),
+        ("live", TENSOR, "a tensor"),
+        ("live", STREAM, "a tensor, not a stream"),
+        ("dead", STREAM, "a destroyed stream"),
+        ("dead", "int array", "a destroyed stream, not an int array"),
+        ("next", TENSOR, "not a handle"),
+        ("odd", TENSOR, "not a handle"),
+        (0x7F0000000000, TENSOR, "not a handle"),
+        (-16, TENSOR, "not a handle"),
+        (2**200, TENSOR, "not a handle"),
+        ("a text", TENSOR, "not a handle"),
+        (1.5, TENSOR, "not a handle"),
+    ],
+)
+def test_descriptions(token: object, wanted: str, text: str) -> None:
+    handles = Handles()
+    live, dead = handles.new(TENSOR, "x"), handles.new(STREAM, "y")
+    handles.drop(dead, STREAM)
+    known: dict[object, int] = {"live": live, "dead": dead, "next": live + 16, "odd": live + 1}
+    assert handles.describe(known.get(token, token), wanted) == text
+
+
+def test_threads_that_make_handles_get_different_ones_and_one_drop_wins() -> None:
+    tokens: list[list[int]] = [[] for _ in range(4)]
+
+    def make(mine: list[int]) -> None:
+        for _ in range(2000):
+            mine.append(HANDLES.new(TENSOR, mine))
+
+    def drop(won: list[int]) -> None:
+        won.extend(token for token in made if HANDLES.drop(token, TENSOR) is not None)
+
+    _in_threads([lambda mine=mine: make(mine) for mine in tokens])
+    made = [token for mine in tokens for token in mine]
+    assert len(set(made)) == 8000
+    winners: list[list[int]] = [[] for _ in range(4)]
+    _in_threads([lambda won=won: drop(won) for won in winners])
+    assert sorted(token for won in winners for token in won) == sorted(made)
+
+
+def _in_threads(works: list) -> None:  # type: ignore[type-arg]
+    threads = [threading.Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
