@@ -135,7 +135,8 @@ def dtype_in(names: tuple[str, ...], allowed: tuple[str, ...], *, on: Products =
                 )
         return None
 
-    return Check(f"{names[0]}-dtype", f"{joined(names)} have dtype {listed(allowed)}", test, on=on)
+    says = f"{joined(names)} have dtype {listed(allowed)}"
+    return Check(f"{names[0]}-dtype", says, test, on=on, allowed=allowed)
 
 
 def format_in(
@@ -148,7 +149,8 @@ def format_in(
                 return Broken(name, f"format {listed(allowed)}", got, f"Create {name} with one of these formats.")
         return None
 
-    return Check(f"{names[0]}-format", f"{joined(names)} have format {listed(allowed)}", test, on=on, source=source)
+    says = f"{joined(names)} have format {listed(allowed)}"
+    return Check(f"{names[0]}-format", says, test, on=on, source=source, allowed=allowed)
 
 
 def format_needs_rank(names: tuple[str, ...], needed: str, rank: int) -> Check:
@@ -163,7 +165,7 @@ def format_needs_rank(names: tuple[str, ...], needed: str, rank: int) -> Check:
     return Check(f"{needed}-rank", f"format {needed} goes with rank {rank}", test)
 
 
-def same(what: str, first: str, second: str, *, source: str = DOCUMENT) -> Check:
+def same(what: str, first: str, second: str, *, on: Products = EVERYWHERE) -> Check:
     """Two tensors agree in ``what``: "dtype", "format", "rank" or "shape"."""
     read: dict[str, Callable[[Tensor], object]] = {
         "dtype": lambda t: t.dtype.name,
@@ -180,7 +182,7 @@ def same(what: str, first: str, second: str, *, source: str = DOCUMENT) -> Check
             first, f"the {what} of {second}, {other}", str(one), f"Give {first} and {second} the same {what}."
         )
 
-    return Check(f"{first}-{what}-as-{second}", f"{what} of {first} = {what} of {second}", test, source=source)
+    return Check(f"{first}-{what}-as-{second}", f"{what} of {first} = {what} of {second}", test, on=on)
 
 
 def rank_in(names: tuple[str, ...], allowed: tuple[int, ...]) -> Check:

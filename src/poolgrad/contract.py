@@ -95,6 +95,7 @@ class Check:
     status: int = status.ACLNN_ERR_PARAM_INVALID
     on: frozenset[Product] = EVERYWHERE
     source: str = DOCUMENT
+    allowed: tuple[str, ...] = ()  # the list of names that the row compares with, if it does; tables show it
 
 
 @dataclass(frozen=True)

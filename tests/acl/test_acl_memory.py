@@ -124,7 +124,7 @@ def test_another_backing_takes_the_place_by_one_object() -> None:
         (2**64 - 1, 0, 207001),
         (2**64, 0, 100000),
         (-1, 0, 100000),
-        (10**5000, 0, 100000),  # Python refuses to print it
+        pytest.param(10**5000, 0, 100000, id="an integer that Python refuses to print"),
         ("8", 0, 100000),
         (8.0, 0, 100000),
         (None, 0, 100000),
@@ -292,7 +292,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("dst", "dest_max", "src", "count", "kind", "status"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+@pytest.mark.parametrize(
+    ("dst", "dest_max", "src", "count", "kind", "status"), [pytest.param(*line[1:], id=line[0]) for line in REFUSED]
+)
 def test_copies_that_are_refused(
     runtime: None, dst: object, dest_max: object, src: object, count: object, kind: object, status: int
 ) -> None:
@@ -322,20 +324,20 @@ def test_wild_host_pointers_are_a_status_and_no_crash() -> None:
     """In a process of its own, since a failure would kill the tests."""
     assert_prints(
         """
-import ctypes, mmap
+import mmap
+import numpy as np
 from poolgrad.acl import device, memory
 device.aclInit(None)
 address, _ = memory.aclrtMalloc(1 << 16, 0)
-locked = mmap.mmap(-1, 8192, prot=mmap.PROT_READ)
-start = ctypes.addressof(ctypes.py_object.from_buffer_copy(bytes(8)))
-view = memoryview(locked)
-import numpy as np
-readonly = np.frombuffer(view, np.uint8).ctypes.data
-for wild in (1, 4096, 0x10, 1 << 46, 2**63 + 4096, 2**64 - 8, readonly + (1 << 40)):
-    print(memory.aclrtMemcpy(address, 16, wild, 16, 1), memory.aclrtMemcpy(wild, 16, address, 16, 2), end=' ')
-print(memory.aclrtMemcpy(address, 16, readonly, 16, 1), memory.aclrtMemcpy(readonly, 16, address, 16, 2))
+pages = np.frombuffer(mmap.mmap(-1, 8192, prot=mmap.PROT_READ), np.uint8)
+readonly = pages.ctypes.data
+def copies(place, count=16):
+    there = memory.aclrtMemcpy(address, count, place, count, 1)
+    return there, memory.aclrtMemcpy(place, count, address, count, 2)
+wild = [1, 4096, 1 << 46, 2**63 + 4096, 2**64 - 8, 2**64 - 1, 2**64]
+print({copies(place) for place in wild}, copies(readonly))
 """,
-        " ".join(["107000 107000"] * 7) + " 0 107000",
+        "{(107000, 107000)} (0, 107000)",
     )
 
 

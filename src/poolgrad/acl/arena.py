@@ -84,7 +84,7 @@ class Arena:
         with self._lock:
             place = bisect.bisect_right(self._starts, address)
             block = self._blocks.get(self._starts[place - 1]) if place else None
-        return block if block and address + nbytes <= block.address + block.size else None
+        return block if block and 0 <= nbytes <= block.address + block.size - address else None
 
     def clear(self) -> None:
         for address in list(self._blocks):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 
 from ..status import ACL_ERROR_INTERNAL_ERROR, ACL_ERROR_INVALID_PARAM
@@ -30,8 +32,9 @@ def aclFloatToFloat16(value: float) -> int | None:
     '0x3c00'
     """
     try:
+        # The C function takes a float, so the argument becomes one first.
+        single = np.float32(ctypes.c_float(value).value)
         with np.errstate(over="ignore"):
-            # The C function takes a float, so the argument becomes one first.
-            return int(np.float32(value).astype(np.float16).view(np.uint16))
-    except (TypeError, ValueError, OverflowError):
+            return int(single.astype(np.float16).view(np.uint16))
+    except (TypeError, OverflowError):
         raise refusal(ACL_ERROR_INVALID_PARAM, f"value must be a number, got {shown(value)}") from None

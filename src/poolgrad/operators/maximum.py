@@ -27,7 +27,7 @@ from ..checks import (
 )
 from ..contract import LIBRARY, SAFE, Broken, Call, Check, Operator, Parameter
 from ..plan import Plan, plan_scatter
-from ..products import A2, A3, A950
+from ..products import A2, A3, A950, ANY
 from ..windows import has_empty_window, pair
 from .pooling import (
     EVERY_FLOAT,
@@ -44,7 +44,8 @@ from .pooling import (
 )
 
 A2_A3 = frozenset((A2, A3))
-LATEST = frozenset((A950,))
+# Where max pooling has more than one dtype, and dilation.
+NOT_A2_A3 = frozenset((A950, ANY))
 
 
 def windows_fit() -> Check:
@@ -84,7 +85,8 @@ def windows_not_empty() -> Check:
                 )
         return None
 
-    return Check("windows-not-empty", "every window holds at least one element", test, source=SAFE)
+    says = "every window holds at least one element"
+    return Check("windows-not-empty", says, test, on=NOT_A2_A3, source=SAFE)
 
 
 def positive_planes() -> Check:
@@ -136,14 +138,14 @@ MAX_POOL2D_WITH_INDICES_BACKWARD = Operator(
         product_has_operator(_MAX_PRODUCTS),
         numbers_fit(_MAX_PARAMETERS),
         dtype_in(_FLOATS, ("float32",), on=A2_A3),
-        dtype_in(_FLOATS, HALVES_AND_FLOAT, on=LATEST),
+        dtype_in(_FLOATS, HALVES_AND_FLOAT, on=frozenset((A950,))),
         dtype_in(_FLOATS, EVERY_FLOAT, on=NO_PRODUCT),
-        same("dtype", "gradOutput", "self"),
-        same("dtype", "gradInput", "self"),
+        same("dtype", "gradOutput", "self", on=NOT_A2_A3),
+        same("dtype", "gradInput", "self", on=NOT_A2_A3),
         dtype_in(("indices",), ("int32",), on=A2_A3),
-        dtype_in(("indices",), ("int32", "int64"), on=LATEST | NO_PRODUCT),
+        dtype_in(("indices",), ("int32", "int64"), on=NOT_A2_A3),
         format_in(("self",), ("NCHW", "ND", "NCL"), on=A2_A3),
-        format_in(("self",), ("NCHW", "ND", "NCL", "NHWC"), on=LATEST | NO_PRODUCT),
+        format_in(("self",), ("NCHW", "ND", "NCL", "NHWC"), on=NOT_A2_A3),
         same("format", "gradOutput", "self"),
         same("format", "indices", "self"),
         same("format", "gradInput", "self"),
@@ -158,7 +160,7 @@ MAX_POOL2D_WITH_INDICES_BACKWARD = Operator(
         not_negative("padding"),
         at_most_half("padding", "kernelSize", source=LIBRARY),
         each("dilation", "dilation-one", "1 on both axes", lambda v: v != 1, "Use 1, or Ascend 950.", on=A2_A3),
-        positive("dilation", on=LATEST | NO_PRODUCT),
+        positive("dilation", on=NOT_A2_A3),
         same("shape", "gradInput", "self"),
         positive_planes(),
         windows_fit(),

@@ -1,0 +1,52 @@
+# Everything happens in .venv, which is made on first use. `make help` lists the targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+TORCH_STAMP := $(VENV)/.torch-installed
+
+.PHONY: help demo test test-torch test-large check docs wheel clean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: $(STAMP) ## the documents' sample calls, with their results next to the expected ones
+	$(BIN)/python examples/demo.py
+
+test: $(STAMP) ## all tests that need no torch
+	$(BIN)/python -m pytest
+
+test-torch: $(TORCH_STAMP) ## the tests against torch 2.13.0, which is installed for them
+	$(BIN)/python -m pytest tests/torch_oracle --override-ini=addopts="--import-mode=importlib -ra"
+
+test-large: $(STAMP) ## memory bounds on tensors of gigabytes (needs 8 GB of memory)
+	$(BIN)/python -m pytest tests/large --override-ini=addopts="--import-mode=importlib -ra"
+
+check: $(STAMP) ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(STAMP) ## regenerate the tables in the documents from the contract
+	$(BIN)/python tools/make_docs.py
+
+wheel: $(STAMP) ## build the wheel into dist/
+	$(BIN)/python -m build --wheel
+
+clean: ## remove the virtual environment and everything built
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "poolgrad needs Python 3.11 or newer as $(PYTHON): install the package python3 (3.11+), or run make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+		{ echo "$(PYTHON) can't make virtual environments: install the package python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+$(TORCH_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	@touch $@

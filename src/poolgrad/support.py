@@ -1,0 +1,33 @@
+"""Which product has which operator with which types and formats, read off the contract's rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .contract import Operator
+from .operators import REGISTRY
+from .products import ANY, PRODUCTS, Product
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """One cell of the table; without dtypes where the product lacks the operator."""
+
+    product: Product
+    operator: Operator
+    dtypes: tuple[str, ...] = ()
+    index_dtypes: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+
+
+def support(operator: Operator, product: Product) -> Support:
+    if product is not ANY and product not in operator.products:
+        return Support(product, operator)
+    lists = {check.key: check.allowed for check in operator.checks_on(product) if check.allowed}
+    formats = next(allowed for key, allowed in lists.items() if key.endswith("-format"))
+    return Support(product, operator, lists["gradOutput-dtype"], lists.get("indices-dtype", ()), formats)
+
+
+def support_table() -> list[Support]:
+    """All cells: products in their order, and last the column of a call that names none."""
+    return [support(operator, product) for product in (*PRODUCTS, ANY) for operator in REGISTRY.values()]

@@ -1,0 +1,108 @@
+"""Write the tables that the documents take from the contract; with --check, only say whether they are current."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from poolgrad.acl.launch import LAUNCH_CHECKS
+from poolgrad.contract import EVERYWHERE, Check, Operator
+from poolgrad.operators import REGISTRY
+from poolgrad.products import ANY, PRODUCTS
+from poolgrad.support import Support, support_table
+
+ROOT = Path(__file__).resolve().parent.parent
+BEGIN, END = "<!-- generated: {} -->", "<!-- end -->"
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    header = list(header)
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def support_cells(any_name: str, product_word: str, indices_word: str) -> str:
+    """Products down, operators across."""
+
+    def cell(entry: Support) -> str:
+        if not entry.dtypes:
+            return "—"
+        indices = f"; {indices_word} {', '.join(entry.index_dtypes)}" if entry.index_dtypes else ""
+        return f"{', '.join(entry.dtypes)}{indices}; {', '.join(entry.formats)}"
+
+    cells = support_table()
+    width = len(REGISTRY)
+    rows = []
+    for start in range(0, len(cells), width):
+        product = cells[start].product
+        name = any_name if product is ANY else f"{product.name} ({product.soc})"
+        rows.append([name, *map(cell, cells[start : start + width])])
+    return table([product_word, *(f"`{name}`" for name in REGISTRY)], rows)
+
+
+def products_of(check: Check, operator: Operator) -> str:
+    if check.on == EVERYWHERE:
+        return "all"
+    wanted = [p.name for p in PRODUCTS if p in check.on and p in operator.products]
+    return ", ".join(wanted + (["no product"] if ANY in check.on else []))
+
+
+def contract_page() -> str:
+    """docs/contract.md: the rows of every operator, in their order."""
+    parts = [
+        "# The contract, row by row",
+        "This page is generated from the code (`make docs`). Rows are checked from top to bottom; the first broken one"
+        " decides. *Source*: **document**, the operator's document; **library**, the real library where the document is"
+        " silent; **safe**, our own answer where the library is unsafe or indeterminate (see DEVIATIONS.md).",
+    ]
+    for operator in REGISTRY.values():
+        parts.append(f"## {operator.name}")
+        parts.append(
+            f"In Python: `poolgrad.{operator.python_name}`. Products: {', '.join(p.name for p in operator.products)}."
+        )
+        rows = [
+            [f"`{check.key}`", check.says, products_of(check, operator), str(check.status), check.source]
+            for check in operator.checks
+        ]
+        parts.append(table(["row", "rule", "holds on", "status", "source"], rows))
+    parts.append("## Phase two, all operators")
+    parts.append(
+        "Checked when the plan meets memory. The two rows about overlaps hold in the Pythonic layer too, for `out=`."
+    )
+    rows = [[f"`{check.key}`", check.says, str(check.status), check.source] for check in LAUNCH_CHECKS]
+    parts.append(table(["row", "rule", "status", "source"], rows))
+    return "\n\n".join(parts) + "\n"
+
+
+def replaced(text: str, name: str, content: str) -> str:
+    """The text with what stands between the markers of that name exchanged."""
+    begin = BEGIN.format(name)
+    before, rest = text.split(begin, 1)
+    return before + begin + "\n" + content + "\n" + END + rest.split(END, 1)[1]
+
+
+def documents() -> dict[Path, str]:
+    """Every generated document: its path, and what it should hold."""
+    english, chinese = ROOT / "README.md", ROOT / "README.zh.md"
+    return {
+        english: replaced(english.read_text("utf-8"), "support", support_cells("no product", "product", "indices")),
+        chinese: replaced(chinese.read_text("utf-8"), "support", support_cells("不指定产品", "产品", "索引")),
+        ROOT / "docs" / "contract.md": contract_page(),
+    }
+
+
+def main(arguments: list[str]) -> int:
+    stale = [path for path, text in documents().items() if not path.exists() or path.read_text("utf-8") != text]
+    if arguments == ["--check"]:
+        for path in stale:
+            print(f"{path.relative_to(ROOT)} is stale: run make docs")
+        return 1 if stale else 0
+    for path in stale:
+        path.write_text(documents()[path], "utf-8")
+        print(f"wrote {path.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
