@@ -86,6 +86,13 @@ avg n1c2h6w8 k2 div=-1099511627777           | huge-divisor negative-divisor    
 avg n1c2h6w8 k2 div=9007199254740993         | huge-divisor                     | 2**53 + 1, beyond float64 too
 avg n1c2h6w8 k2 div=9223372036854775807      | huge-divisor                     | the largest int64
 avg n1c2h6w8 k2 div=-9223372036854775808     | huge-divisor negative-divisor    | the smallest int64
+avg n1c2h5w6 k5001 s5000 p2500               | huge-divisor padded              | a window of 25 million, nearly all padding
+avg n1c2h5w6 k5001 s1 p2500                  | huge-divisor padded overlap      | and many such windows, all over the input
+avg n1c2h5w6 k5001 s1 p2500 nopad            | padded overlap                   | which hold thirty elements
+avg n1c1h2w3 k3000000001,3 s1 p1500000000,1  | huge-divisor padded overlap      | a kernel beyond 32 bits
+avg n1c1h2w3 k1099511627777 s1099511627776 p549755813888 | huge-divisor padded  | a window of 2**80
+avg n1c1h2w3 k1099511627777 s1099511627776 p549755813888 nopad | padded         | that holds six elements
+avg n1c1h2w3 k9223372036854775807 ceil       | clipped                          | the largest kernel of all, cut to six elements
 """
 
 WIDE = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -24,6 +25,7 @@ from oracle import (
 )
 
 import poolgrad
+from poolgrad import reference
 
 FIXED = """
 max n2c3h6w8 k2                       | disjoint                     | the everyday case, stride left out
@@ -350,6 +352,29 @@ def test_large():
         expected = np.zeros((gradients.shape[0] * gradients.shape[1], case.spatial[0] * case.spatial[1]), np.float32)
         np.add.at(expected, (np.arange(len(expected))[:, None], planes(case, indices)), planes(case, gradients))
         assert_same_bits(case.run(gradients, indices=indices).reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize("size", range(1, 6))
+def test_a_window_that_holds_nothing_is_refused(size):
+    """Dilation may step over a short axis, and then no index could be right; everything else is taken."""
+    seen = set()
+    for k, s, d, ceil in itertools.product(range(1, 5), range(1, 4), range(1, 5), (False, True)):
+        for p in range(k // 2 + 1):
+            count = reference.pooled_size(size, k, s, p, d, ceil)
+            if count < 1:
+                continue
+            full = all(any(0 <= o * s - p + i * d < size for i in range(k)) for o in range(count))
+            seen.add(full)
+            gradients, indices = np.ones((1, count, 1), dtype=np.float32), np.zeros((1, count, 1), dtype=np.int32)
+            call = ((1, size, 1), indices, (k, 1), (s, 1), (p, 0), (d, 1), ceil)
+            if full:
+                assert poolgrad.max_pool2d_with_indices_backward(gradients, *call).sum() == count
+            else:
+                with pytest.raises(poolgrad.AclnnError) as caught:
+                    poolgrad.max_pool2d_with_indices_backward(gradients, *call)
+                assert caught.value.status == 161002
+    assert True in seen
+    assert (False in seen) == (size < 4), "only short axes can be stepped over here"
 
 
 # ---- indices outside their plane -------------------------------------------------------------------------------------

@@ -4,9 +4,11 @@ may go in and comes out."""
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +67,13 @@ def threads():
     before = poolgrad.get_num_threads()
     yield poolgrad.set_num_threads
     poolgrad.set_num_threads(before)
+
+
+def python(program: str, timeout: float) -> subprocess.CompletedProcess[str]:
+    """Runs a program in a process of its own that finds the same modules."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
 
 
 def as_bytes(array: np.ndarray) -> bytes:
@@ -403,7 +412,7 @@ def test_nothing_is_read_or_written_beyond_the_page():
         print("unharmed", flush=True)
         """
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    run = python(program, timeout=300)
     last = run.stdout.splitlines()[-1:] or ["nothing"]
     assert run.returncode == 0, f"ended with {run.returncode} after {last[0]}\n{run.stderr[-2000:]}"
     assert last == ["unharmed"]
@@ -596,6 +605,53 @@ def test_one_in_one_hundred_calls_is_like_the_first(threads):
         threads(number)
         for case, expected in zip(turn, first, strict=True):
             assert_same_bits(case.run(case.gradients(FLOAT32)), expected)
+
+
+def test_calls_from_several_threads_at_once(threads):
+    """Callers share the workers and nothing else."""
+    turn = [case for parameter in cases(CASES + LARGE) for case in parameter.values]
+    inputs = [(case, case.gradients(FLOAT32), large_indices(case)) for case in turn]
+    threads(3)
+    expected = [case.run(gradients, indices=indices) for case, gradients, indices in inputs]
+
+    def caller(offset: int) -> None:
+        for step in range(2 * len(inputs)):
+            place = (offset + step) % len(inputs)
+            case, gradients, indices = inputs[place]
+            assert_same_bits(case.run(gradients, indices=indices), expected[place])
+
+    with ThreadPoolExecutor(4) as callers:
+        for done in [callers.submit(caller, offset) for offset in (0, 5, 11, 17)]:
+            done.result(timeout=120)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_computes_too():
+    """Threads do not survive a fork: whoever waits for one waits for ever. In a process of its own, with a limit."""
+    program = textwrap.dedent(
+        """
+        import os, sys, warnings
+        import numpy as np, poolgrad
+        from oracle import FLOAT32, parse, assert_same_bits
+        warnings.simplefilter("ignore")
+        poolgrad.set_num_threads(3)
+        case = parse("avg n8c32h57w57 k3 s2 p1 | | large enough for several threads")
+        gradients = case.gradients(FLOAT32)
+        expected = case.run(gradients)
+        child = os.fork()
+        if not child:
+            try:
+                assert_same_bits(case.run(gradients), expected)
+            except BaseException:
+                os._exit(1)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        assert_same_bits(case.run(gradients), expected)
+        sys.exit(os.waitstatus_to_exitcode(status))
+        """
+    )
+    run = python(program, timeout=60)
+    assert run.returncode == 0, run.stderr[-2000:]
 
 
 def test_reference_is_independent():

@@ -30,7 +30,12 @@ def joined(names: Iterable[str]) -> str:
 
 
 def shown(values: tuple[int, ...]) -> str:
-    return "(" + ", ".join(map(str, values)) + ")"
+    return "(" + ", ".join(map(number_text, values)) + ")"
+
+
+def number_text(number: int) -> str:
+    """Python refuses to print integers of thousands of digits, so beyond a size only the size is told."""
+    return str(number) if number.bit_length() <= 128 else f"an integer of {number.bit_length()} bits"
 
 
 # The rows that every operator begins with.
@@ -86,7 +91,7 @@ def numbers_fit(parameters: Iterable[Parameter]) -> Check:
             numbers = value.shape if isinstance(value, Tensor) else value if isinstance(value, tuple) else (value or 0,)
             for number in numbers:
                 if not isinstance(number, int) or not INT64_MIN <= number <= INT64_MAX:
-                    got = number.text if isinstance(number, BadHandle) else str(number)
+                    got = number.text if isinstance(number, BadHandle) else number_text(number)
                     return Broken(name, "64-bit integers", got, "Use a number between -2^63 and 2^63-1.")
         return None
 

@@ -203,7 +203,11 @@ def adaptive_windows(size: int, count: int) -> list[Window]:
 
 def times_covered(size: int, windows: Sequence[Window]) -> list[int]:
     """For each position of an axis, the number of windows that hold it."""
-    return [sum(window.start <= position < window.stop for window in windows) for position in range(size)]
+    times = [0] * size
+    for window in windows:
+        for position in range(window.start, window.stop):
+            times[position] += 1
+    return times
 
 
 # ---- average pooling -------------------------------------------------------------------------------------------------

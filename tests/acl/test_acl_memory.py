@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import bisect
 import ctypes
 import gc
 import threading
@@ -10,7 +11,7 @@ import threading
 import ml_dtypes
 import numpy as np
 import pytest
-from acl_helpers import assert_prints, malloc
+from acl_helpers import assert_prints, background, finish, malloc
 
 from poolgrad.acl import constants as c
 from poolgrad.acl import memory, messages
@@ -54,6 +55,7 @@ def test_interior_addresses_are_found_and_gaps_are_not() -> None:
     assert arena.find(low - 1, 1) is None
     assert arena.find(high + 100, 1) is None
     assert arena.find(-5, 1) is None
+    assert arena.find(low, -1) is None
     assert arena.find(2**70, 1) is None
 
 
@@ -183,6 +185,27 @@ def test_a_destructor_may_free_at_any_moment(runtime: None) -> None:
         gc.set_threshold(*before)
     gc.collect()
     assert memory.ARENA.used == 0
+
+
+def test_freeing_in_the_middle_of_an_allocation_does_not_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the collector does there by chance, done on purpose."""
+    arena = Arena(NumpyBacking(), 1000)
+    first = arena.alloc(10)
+    assert first is not None
+    second: list[int | None] = []
+
+    class Bisect:
+        bisect_left = staticmethod(bisect.bisect_left)
+
+        @staticmethod
+        def insort(starts: list[int], address: int) -> None:
+            arena.free(first)
+            bisect.insort(starts, address)
+
+    monkeypatch.setattr("poolgrad.acl.arena.bisect", Bisect)
+    finish(background(lambda: second.append(arena.alloc(20))))
+    assert second[0] is not None
+    assert (arena.used, arena._starts) == (20, second)
 
 
 def test_many_threads_allocate_and_free(runtime: None) -> None:

@@ -190,6 +190,18 @@ def test_int_arrays_copy_and_may_be_empty() -> None:
     assert objects.aclGetIntArraySize(objects.aclCreateIntArray(np.array([0]))) == (1, 0)  # type: ignore[arg-type]
 
 
+def test_an_array_of_one_element_is_no_integer() -> None:
+    """torch's tensors of one element can be read as integers; [0] must not pass for null."""
+
+    class OneElement(list[int]):
+        ndim = 1
+
+        def __index__(self) -> int:
+            return self[0]
+
+    assert objects.aclGetIntArraySize(objects.aclCreateIntArray(OneElement([0]))) == (1, 0)
+
+
 @pytest.mark.parametrize("values", [None, 0, 5, "12", [1.5], [[1]], [None], object()])
 def test_what_is_no_int_array(values: object) -> None:
     assert objects.aclCreateIntArray(values) is None  # type: ignore[arg-type]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from acl_helpers import PATIENCE, Gate, assert_prints, background, finish, malloc, new_stream, run_program, stream_of
 
 from poolgrad.acl import device, memory, messages, streams
+from poolgrad.acl.handles import HANDLES, STREAM
 from poolgrad.acl.worker import Stream
 from poolgrad.errors import AclnnError, IndexRangeError
 
@@ -135,7 +138,6 @@ def test_an_unexpected_end_of_a_task_is_internal_and_the_worker_lives(stream: in
 
 def test_a_failed_task_keeps_nothing_alive(stream: int) -> None:
     """The exception's traceback would hold the blocks of its task."""
-    import weakref
 
     class Thing:
         pass
@@ -232,6 +234,17 @@ def test_of_many_threads_that_destroy_one_wins(stream: int) -> None:
     assert sorted(answers) == [0] + [107017] * 7
 
 
+def test_a_stream_that_another_thread_destroys_in_between(stream: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = stream_of(stream)
+
+    def find_and_lose(handle: object) -> Stream:
+        HANDLES.drop(handle, STREAM)
+        return target
+
+    monkeypatch.setattr(streams, "find_stream", find_and_lose)
+    assert streams.aclrtDestroyStream(stream) == 107017
+
+
 def test_submitting_to_a_stream_that_was_just_destroyed_is_a_status(stream: int) -> None:
     target = stream_of(stream)
     streams.aclrtDestroyStream(stream)
@@ -281,6 +294,7 @@ def test_a_stream_closed_on_its_own_worker_does_not_wait_for_itself() -> None:
     target = Stream(None)
     ticket = target.submit(target.close)
     assert target.wait(ticket, PATIENCE)
+    assert target.take_failure(ticket) is None
     assert target._worker is not None
     finish(target._worker)
 
@@ -295,12 +309,18 @@ def test_asynchronous_copies_run_in_order_and_hold_their_memory(stream: int, gat
     stream_of(stream).submit(held)
     assert streams.aclrtMemcpyAsync(target, 8, address, 8, 2, stream) == 0
     assert streams.aclrtMemcpyAsync(address, 8, source, 8, 1, stream) == 0
+    block = memory.ARENA.find(address, 8)
+    assert block is not None
+    alive = weakref.ref(block.owner)
+    del block
     now = bytearray(8)
     assert memory.aclrtMemcpy(now, 8, address, 8, 2) == 0, "the synchronous copy waits for no stream"
     assert memory.aclrtFree(address) == 0, "copies in flight hold the block"
     del source
+    assert alive() is not None
     held.open()
     assert streams.aclrtSynchronizeStream(stream) == 0
+    assert alive() is None, "and nobody else does"
     assert (now, target) == (b"old data", b"old data")
 
 
@@ -309,6 +329,8 @@ def test_asynchronous_copies_are_checked_at_once(stream: int) -> None:
     assert streams.aclrtMemcpyAsync(address, 8, b"x" * 9, 9, 1, stream) == 107000
     assert streams.aclrtMemcpyAsync(None, 8, b"x" * 8, 8, 1, stream) == 100000
     assert streams.aclrtMemcpyAsync(address, 8, b"x" * 8, 8, 1, 77) == 107017
+    if sys.platform == "linux":
+        assert streams.aclrtMemcpyAsync(address, 8, 4096, 8, 1, stream) == 107000
     assert streams.aclrtMemcpyAsync(None, 0, None, 0, 99, stream) == 0
 
 

@@ -72,7 +72,7 @@ def phase_two(operator: Operator, workspace: object, size: object, executor: obj
     return ACLNN_SUCCESS
 
 
-def _launch(found: Executor, operator: Operator, workspace: object, size: object) -> tuple[Launch, list[Block]]:
+def _launch(found: Executor, operator: Operator, workspace: object, size: object) -> tuple[Launch, list[Block | None]]:
     if found.spent:
         raise refusal(ACLNN_ERR_PARAM_INVALID, "this executor failed before and is used up; call phase one again")
     if found.operator is not operator:
@@ -99,13 +99,14 @@ def _launch(found: Executor, operator: Operator, workspace: object, size: object
         given,
         found.plan.scratch_bytes,
     )
-    enforce(launch, LAUNCH_CHECKS)
+    # Held before they are checked: whatever the checks find live stays so until the task is done.
     blocks = [launch.block_of(tensor) for _, tensor in launch.placed()]
     blocks.append(ARENA.find(address, launch.needed))
-    return launch, [block for block in blocks if block]
+    enforce(launch, LAUNCH_CHECKS)
+    return launch, blocks
 
 
-def _run(plan: Plan, launch: Launch, blocks: list[Block]) -> None:
+def _run(plan: Plan, launch: Launch, blocks: list[Block | None]) -> None:
     """The task of the stream; it holds the blocks, so that a free in the meantime takes nothing away."""
     execute(plan, launch.addresses, launch.workspace)
 

@@ -54,16 +54,22 @@ class Copy:
     dst: Span
     src: Span
 
+    def check_pages(self) -> None:
+        self.dst.check_pages()
+        self.src.check_pages()
+
     def run(self) -> None:
         # Looked at here because an asynchronous copy runs long after its call. memmove allows overlap, and ctypes
         # releases the GIL around it.
-        self.dst.check_pages()
-        self.src.check_pages()
+        self.check_pages()
         ctypes.memmove(self.dst.address, self.src.address, self.src.nbytes)
 
 
 def plan_copy(dst: object, dest_max: object, src: object, count: object, kind: object) -> Copy | None:
-    """The copy that the arguments of aclrtMemcpy ask for, refused if unsafe; None if there is nothing to copy."""
+    """The copy that the arguments of aclrtMemcpy ask for, None if there is nothing to copy.
+
+    It holds all memory that this package knows; other host memory is looked at by ``check_pages`` and ``run``.
+    """
     nbytes = integer("count", count, SIZE)
     if nbytes == 0:
         return None
@@ -77,13 +83,10 @@ def plan_copy(dst: object, dest_max: object, src: object, count: object, kind: o
     room = integer("destMax", dest_max, SIZE)
     if nbytes > room:
         raise _bad(f"count = {nbytes} is more than destMax = {room}; copy less, or pass the true size of dst")
-    copy = Copy(
+    return Copy(
         _find_span("dst", dst, nbytes, sides[0], writable=True),
         _find_span("src", src, nbytes, sides[1], writable=False),
     )
-    copy.dst.check_pages()
-    copy.src.check_pages()
-    return copy
 
 
 def device_span(name: str, address: int, nbytes: int) -> Span:

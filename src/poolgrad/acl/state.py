@@ -10,7 +10,7 @@ from ..products import A2, Product, find_product
 from ..status import ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_UNINITIALIZE
 from . import worker
 from .arena import ARENA, HOST_ARENA
-from .handles import CONTEXT, EVENT, HANDLES, STREAM
+from .handles import CONTEXT, EVENT, EXECUTOR, HANDLES, STREAM
 from .messages import refusal
 from .worker import Stream
 
@@ -95,6 +95,7 @@ class Runtime:
                 context.destroy()
         finally:
             HANDLES.drop_all(EVENT)
+            HANDLES.drop_all(EXECUTOR)
             ARENA.clear()
 
 
@@ -156,7 +157,7 @@ def _after_fork_in_child() -> None:
     _LOCAL.__dict__.clear()
     worker.forget_all()
     HANDLES.renew_lock()
-    for kind in (CONTEXT, STREAM, EVENT):
+    for kind in (CONTEXT, STREAM, EVENT, EXECUTOR):
         HANDLES.drop_all(kind)
     for arena in (ARENA, HOST_ARENA):
         arena.renew_lock()

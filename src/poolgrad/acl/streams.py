@@ -125,6 +125,7 @@ def aclrtMemcpyAsync(dst: Place, destMax: int, src: Place, count: int, kind: int
     copy = plan_copy(dst, destMax, src, count, kind)
     target = find_stream(stream)
     if copy is not None:
+        copy.check_pages()
         target.submit(copy.run)
     return ACL_SUCCESS
 

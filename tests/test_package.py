@@ -1,0 +1,143 @@
+"""The package as users meet it: import, first call, kernel cache, wheel."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+CALL = "import numpy as np, poolgrad; print(poolgrad.avg_pool2d_backward(np.ones((1, 1, 1), np.float32), (1, 2, 2), 2))"
+
+
+def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def test_import_is_light() -> None:
+    """Neither Numba nor torch comes with the package, nor with the documented layer."""
+    done = python(
+        "import sys, poolgrad, poolgrad.acl; print([m for m in ('numba', 'torch', 'llvmlite') if m in sys.modules])"
+    )
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_refused_calls_need_no_kernels() -> None:
+    code = """if True:
+        import sys, numpy as np, poolgrad
+        try:
+            poolgrad.avg_pool2d_backward(np.ones((1, 1, 1)), (1, 2, 2), 0)
+        except poolgrad.AclnnError:
+            print('numba' in sys.modules)
+    """
+    assert python(code).stdout.strip() == "False"
+
+
+def test_first_call_ever_says_that_it_compiles_and_the_second_process_does_not(tmp_path: Path) -> None:
+    first, second = (python(CALL, POOLGRAD_CACHE_DIR=str(tmp_path / "cache")) for _ in range(2))
+    assert first.returncode == second.returncode == 0, first.stderr + second.stderr
+    assert first.stderr.count("compiling") == 1
+    assert second.stderr == ""
+    assert first.stdout == second.stdout
+
+
+@pytest.fixture(scope="module")
+def warm_cache(tmp_path_factory: Any) -> Path:
+    where: Path = tmp_path_factory.mktemp("cache")
+    assert python(CALL, POOLGRAD_CACHE_DIR=str(where)).returncode == 0
+    return where
+
+
+@pytest.mark.parametrize(("pattern", "contents"), [("*.nbi", b""), ("*.nbc", b"\x80\x04N."), ("*", b"\x00\xffrubbish")])
+def test_damaged_cache_is_compiled_again(warm_cache: Path, tmp_path: Path, pattern: str, contents: bytes) -> None:
+    shutil.copytree(warm_cache, tmp_path, dirs_exist_ok=True)
+    files = [path for path in tmp_path.rglob(pattern) if path.is_file()]
+    assert files
+    for path in files:
+        path.write_bytes(contents)
+    done = python(CALL, POOLGRAD_CACHE_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "compiling" in done.stderr
+    assert "0.25" in done.stdout
+
+
+def test_cache_that_can_not_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("a file where a directory is wanted")
+    done = python(CALL, POOLGRAD_CACHE_DIR=str(tmp_path / "file" / "below"))
+    assert done.returncode == 0, done.stderr
+    assert "0.25" in done.stdout
+
+
+def test_many_processes_start_at_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", CALL]
+    environment = os.environ | {"POOLGRAD_CACHE_DIR": str(tmp_path)}
+    runs = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(6)
+    ]
+    answers = {run.communicate(timeout=240)[0] for run in runs}
+    assert all(run.returncode == 0 for run in runs)
+    assert len(answers) == 1
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: Any) -> Path:
+    where = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(where), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True, timeout=240)
+    (built,) = where.glob("*.whl")
+    return built
+
+
+def test_wheel_is_pure_typed_and_complete(wheel: Path) -> None:
+    assert wheel.name.endswith("-py3-none-any.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "poolgrad").rglob("*.py")}
+    assert sources <= names
+    assert "poolgrad/py.typed" in names
+    assert not [name for name in names if name.startswith("tests")]
+
+
+def interpreters() -> list[str]:
+    """Python 3.11 and every newer one on this machine that Numba supports."""
+    found = {}
+    for minor in (11, 12, 13, 14):
+        candidates = [shutil.which(f"python3.{minor}"), *Path.home().glob(f".pyenv/versions/3.{minor}.*/bin/python3")]
+        usable = [str(path) for path in candidates if path and _makes_environments(str(path), minor)]
+        if usable:
+            found[minor] = usable[0]
+    return list(found.values()) or [sys.executable]
+
+
+def _makes_environments(path: str, minor: int) -> bool:
+    code = f"import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, {minor}))"
+    return subprocess.run([path, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("interpreter", interpreters())
+def test_wheel_passes_the_demo_in_an_empty_environment(wheel: Path, interpreter: str, tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    environment["POOLGRAD_CACHE_DIR"] = str(tmp_path / "cache")
+    subprocess.run([interpreter, "-m", "venv", str(tmp_path / "venv")], check=True, env=environment)
+    new_python = str(tmp_path / "venv" / "bin" / "python")
+    install = [new_python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel)]
+    done = subprocess.run(install, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    command = [new_python, str(ROOT / "examples" / "demo.py")]
+    done = subprocess.run(
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all as documented" in done.stdout

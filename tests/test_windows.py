@@ -1,0 +1,108 @@
+"""Window geometry against its definition: all windows of small axes, written out."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from poolgrad.windows import (
+    COUNT_ONE,
+    COUNT_PADDED,
+    COUNT_VALID,
+    Axis,
+    adaptive,
+    fixed,
+    has_empty_window,
+    pooled_size,
+    whole,
+)
+
+
+def assert_runs_are_right(axis: Axis) -> None:
+    """``first`` to ``last`` are exactly the windows that hold an element; the bounds bound."""
+    for i in range(axis.size):
+        holding = [o for o in range(axis.out) if axis.start(o) <= i < axis.stop(o)]
+        assert list(range(axis.first(i), axis.last(i) + 1)) == holding
+        assert len(holding) <= axis.longest_run
+    for width in range(1, axis.size + 1):
+        for left in range(axis.size - width + 1):
+            assert axis.last(left + width - 1) + 1 - axis.first(left) <= axis.windows_over(width)
+    assert all(axis.count(o) <= axis.longest_count for o in range(axis.out))
+
+
+@pytest.mark.parametrize("ceil_mode", [False, True])
+@pytest.mark.parametrize("counting", [COUNT_PADDED, COUNT_VALID, COUNT_ONE])
+def test_fixed_windows(ceil_mode: bool, counting: int) -> None:
+    seen = 0
+    for size, kernel, stride in itertools.product(range(1, 10), range(1, 12), range(1, 6)):
+        for pad in range(kernel // 2 + 1):
+            out = pooled_size(size, kernel=kernel, stride=stride, pad=pad, ceil_mode=ceil_mode)
+            if out > 0:
+                seen += 1
+                axis = fixed(size, out, kernel=kernel, stride=stride, pad=pad, counting=counting)
+                assert_runs_are_right(axis)
+                for o in range(out):
+                    start, stop = o * stride - pad, min(o * stride - pad + kernel, size + pad)
+                    valid = len(set(range(start, stop)) & set(range(size)))
+                    assert valid >= 1, "every window holds an element"
+                    expected = {COUNT_PADDED: stop - start, COUNT_VALID: valid, COUNT_ONE: 1}[counting]
+                    assert axis.count(o) == expected
+    assert seen > 700
+
+
+def test_adaptive_windows() -> None:
+    for size, out in itertools.product(range(1, 14), range(1, 20)):
+        axis = adaptive(size, out)
+        assert_runs_are_right(axis)
+        assert axis.start(0) == 0
+        assert axis.stop(out - 1) == size
+        for o in range(out):
+            assert axis.start(o) == o * size // out
+            assert axis.stop(o) == -(-(o + 1) * size // out)
+
+
+def test_an_axis_that_is_not_pooled() -> None:
+    axis = whole(5)
+    assert_runs_are_right(axis)
+    assert [axis.start(o) for o in range(5)] == list(range(5))
+
+
+def test_adaptive_windows_are_exact_where_floats_are_not() -> None:
+    """In float32 these bounds come out wrong; in float64 the second does too."""
+    assert adaptive(2**24 + 1, 2**24).start(2**24 - 1) == (2**24 - 1) * (2**24 + 1) // 2**24
+    axis = adaptive(2**31 - 1, 2**31 - 3)
+    o = 2**31 - 4
+    assert axis.stop(o) == 2**31 - 1
+    assert axis.first(2**31 - 2) <= o <= axis.last(2**31 - 2)
+
+
+def test_output_size_follows_the_formula() -> None:
+    for size, kernel, stride, dilation, ceil in itertools.product(
+        range(1, 9), range(1, 5), range(1, 5), range(1, 4), (False, True)
+    ):
+        for pad in range(kernel // 2 + 1):
+            room = size + 2 * pad - dilation * (kernel - 1) - 1
+            expected = room // stride + 1
+            if ceil:
+                expected = -(-room // stride) + 1
+                expected -= (expected - 1) * stride >= size + pad
+            got = pooled_size(size, kernel=kernel, stride=stride, pad=pad, dilation=dilation, ceil_mode=ceil)
+            assert got == expected
+
+
+def test_empty_dilated_windows() -> None:
+    found = 0
+    for size, kernel, stride, dilation, ceil in itertools.product(
+        range(1, 8), range(1, 6), range(1, 7), range(1, 12), (False, True)
+    ):
+        for pad in range(kernel // 2 + 1):
+            out = pooled_size(size, kernel=kernel, stride=stride, pad=pad, dilation=dilation, ceil_mode=ceil)
+            if out < 1:
+                continue
+            windows = [{o * stride - pad + j * dilation for j in range(kernel)} for o in range(out)]
+            expected = any(not window & set(range(size)) for window in windows)
+            found += expected
+            got = has_empty_window(size, out, kernel=kernel, stride=stride, pad=pad, dilation=dilation)
+            assert got == expected, (size, kernel, stride, dilation, pad, ceil)
+    assert found, "such windows exist"
