@@ -86,13 +86,12 @@ avg n1c2h6w8 k2 div=-1099511627777           | huge-divisor negative-divisor    
 avg n1c2h6w8 k2 div=9007199254740993         | huge-divisor                     | 2**53 + 1, beyond float64 too
 avg n1c2h6w8 k2 div=9223372036854775807      | huge-divisor                     | the largest int64
 avg n1c2h6w8 k2 div=-9223372036854775808     | huge-divisor negative-divisor    | the smallest int64
-avg n1c2h5w6 k5001 s5000 p2500               | huge-divisor padded              | a window of 25 million, nearly all padding
-avg n1c2h5w6 k5001 s1 p2500                  | huge-divisor padded overlap      | and many such windows, all over the input
+avg n1c2h5w6 k5001 s5000 p2500               | huge-divisor padded              | 25 million, mostly padding
+avg n1c2h5w6 k5001 s1 p2500                  | huge-divisor padded overlap      | and as many as fit, each over all
 avg n1c2h5w6 k5001 s1 p2500 nopad            | padded overlap                   | which hold thirty elements
 avg n1c1h2w3 k3000000001,3 s1 p1500000000,1  | huge-divisor padded overlap      | a kernel beyond 32 bits
-avg n1c1h2w3 k1099511627777 s1099511627776 p549755813888 | huge-divisor padded  | a window of 2**80
-avg n1c1h2w3 k1099511627777 s1099511627776 p549755813888 nopad | padded         | that holds six elements
-avg n1c1h2w3 k9223372036854775807 ceil       | clipped                          | the largest kernel of all, cut to six elements
+avg n1c1h2w3 k1073741825 s1000000 p536870912 | huge-divisor padded              | a window of 2**60 and some
+avg n1c1h2w3 k9223372036854775807 ceil       | clipped                          | the largest kernel, cut to six
 """
 
 WIDE = """
@@ -252,6 +251,22 @@ def test_an_empty_batch_gives_an_empty_result(case: Case, dtype):
     result = case.run(case.gradients(dtype))
     assert result.shape == case.x_shape
     assert result.dtype == dtype
+
+
+def test_a_divisor_beyond_64_bits_is_right_or_refused():
+    """Never the remainder of an overflow."""
+    case = parse("avg n1c1h2w3 k1099511627777 s1099511627776 p549755813888 | huge-divisor padded | a window of 2**80")
+    assert case.claims <= case.facts
+    assert case.largest_divisor > 2**63
+    gradients = case.gradients(FLOAT32)
+    try:
+        result = case.run(gradients)
+    except poolgrad.AclnnError as error:
+        status = error.status
+    else:
+        assert_within_rounding(case, gradients, result)
+        return
+    assert status == 161002
 
 
 # ---- special values --------------------------------------------------------------------------------------------------

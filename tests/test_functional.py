@@ -1,0 +1,310 @@
+"""The door of the Pythonic layer: what it takes, what it refuses and how, and what it gives back."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import poolgrad
+from poolgrad import AclnnError, IndexRangeError
+
+GRAD = np.ones((2, 3, 4, 4), np.float32)
+SHAPE = (2, 3, 8, 8)
+INDICES = np.zeros((2, 3, 4, 4), np.int32)
+
+
+def average(grad: Any = GRAD, x: Any = SHAPE, kernel_size: Any = 2, **more: Any) -> Any:
+    return poolgrad.avg_pool2d_backward(grad, x, kernel_size, **more)
+
+
+def maximum(grad: Any = GRAD, x: Any = SHAPE, indices: Any = INDICES, kernel_size: Any = 2, **more: Any) -> Any:
+    return poolgrad.max_pool2d_with_indices_backward(grad, x, indices, kernel_size, **more)
+
+
+# What was passed, the call, the status, and the parameter that is blamed.
+REFUSED: list[tuple[str, Any, int, str]] = [
+    ("no gradient", lambda: average(grad=None), 161001, "gradOutput"),
+    ("no input", lambda: average(x=None), 161001, "self"),
+    ("no kernel", lambda: average(kernel_size=None), 161001, "kernelSize"),
+    ("no padding", lambda: average(padding=None), 161001, "padding"),
+    ("no indices", lambda: maximum(indices=None), 161001, "indices"),
+    ("no dilation", lambda: maximum(dilation=None), 161001, "dilation"),
+    ("nothing at all", lambda: poolgrad.adaptive_avg_pool3d_backward(None, None), 161001, "gradOutput"),
+    ("a kernel beyond 64 bits", lambda: average(kernel_size=2**63), 161002, "kernelSize"),
+    ("a kernel of thousands of digits", lambda: average(kernel_size=10**5000), 161002, "kernelSize"),
+    ("a stride beyond 64 bits", lambda: average(stride=(2, -(2**64))), 161002, "stride"),
+    ("a divisor beyond 64 bits", lambda: average(divisor_override=2**63), 161002, "divisorOverride"),
+    ("a shape beyond 64 bits", lambda: average(x=(2, 3, 8, 2**64)), 161002, "self"),
+    ("a shape of 2**80 elements", lambda: average(x=(2**20,) * 4), 161002, "gradOutput"),
+    ("a negative shape", lambda: average(x=(2, 3, -8, 8)), 161002, "self"),
+    ("a scalar array", lambda: average(grad=np.zeros((), np.float32)), 161002, "gradOutput"),
+    ("integers", lambda: average(grad=GRAD.astype(np.int32)), 161002, "gradOutput"),
+    ("swapped bytes", lambda: average(grad=GRAD.astype(">f4")), 161002, "gradOutput"),
+    ("long double", lambda: average(grad=GRAD.astype(np.longdouble)), 161002, "gradOutput"),
+    ("objects", lambda: average(grad=GRAD.astype(object)), 161002, "gradOutput"),
+    ("an unknown layout", lambda: maximum(data_format="CHWN"), 161002, "self"),
+    ("a private layout", lambda: maximum(data_format="NC1HWC0"), 161002, "self"),
+    ("unsigned indices", lambda: maximum(indices=INDICES.astype(np.uint32)), 161002, "indices"),
+    ("out of another shape", lambda: average(out=np.empty((2, 3, 8, 9), np.float32)), 161002, "self"),
+    ("out of another dtype", lambda: average(out=np.empty(SHAPE, np.float64)), 161002, "gradOutput"),
+    ("read-only out", lambda: average(out=np.broadcast_to(np.float32(0), SHAPE)), 161002, "gradInput"),
+    ("a cube mode beyond int8", lambda: average(cube_math_type=300), 161002, "cubeMathType"),
+]
+
+
+@pytest.mark.parametrize("line", REFUSED, ids=lambda line: line[0])
+def test_refused_with_its_status(line: tuple[str, Any, int, str]) -> None:
+    _, call, status, parameter = line
+    with pytest.raises(AclnnError) as caught:
+        call()
+    assert (caught.value.status, caught.value.parameter) == (status, parameter)
+    assert caught.value.product is None
+    assert isinstance(caught.value, ValueError)
+
+
+# Things that are no arrays or numbers at all.
+MISTAKEN: list[tuple[str, Any, str]] = [
+    ("a list as gradient", lambda: average(grad=[[1.0]]), "grad_output must be a NumPy array"),
+    ("a number as gradient", lambda: average(grad=1.0), "grad_output must be a NumPy array"),
+    ("a string as input", lambda: average(x="image"), "x must be a NumPy array"),
+    ("strings as a shape", lambda: average(x=("2", "3")), "each size of x must be an integer"),
+    ("floats as a shape", lambda: average(x=(2.0, 3, 8, 8)), "each size of x must be an integer"),
+    ("a float kernel", lambda: average(kernel_size=2.0), "kernel_size must be"),
+    ("a kernel of floats", lambda: average(kernel_size=(2.5, 2)), "kernel_size must be an integer"),
+    ("a string kernel", lambda: average(kernel_size="22"), "kernel_size must be"),
+    ("a set of strides", lambda: average(stride={1, 2}), "stride must be"),
+    ("a float divisor", lambda: average(divisor_override=2.0), "divisor_override must be an integer"),
+    ("a word for a flag", lambda: average(ceil_mode="no"), "ceil_mode must be True or False"),
+    ("a number for a flag", lambda: average(count_include_pad=2), "count_include_pad must be True or False"),
+    ("a layout that is no text", lambda: maximum(data_format=1), "data_format must be a string"),
+    ("a masked array", lambda: average(grad=np.ma.masked_array(GRAD)), "mask"),
+    ("a list as out", lambda: average(out=[0.0]), "out must be a NumPy array"),
+    ("indices in a list", lambda: maximum(indices=[0]), "indices must be a NumPy array"),
+]
+
+
+@pytest.mark.parametrize("line", MISTAKEN, ids=lambda line: line[0])
+def test_mistaken_types(line: tuple[str, Any, str]) -> None:
+    with pytest.raises(TypeError, match=line[2]):
+        line[1]()
+
+
+@pytest.mark.parametrize("name", ["Atlas A9", "", "ascend", 7, ("Atlas A2",)])
+def test_unknown_products_are_answered_with_the_list(name: Any) -> None:
+    with pytest.raises(ValueError, match=r"Atlas A2.*Ascend910_93.*Atlas 200I/500 A2") as caught:
+        average(product=name)
+    assert not isinstance(caught.value, AclnnError)
+
+
+@pytest.mark.parametrize(
+    "name", ["Atlas A2", "Ascend910B", "ascend910b", " Atlas A2 ", "A200I A2 Box", "Atlas 800I A2"]
+)
+def test_products_by_any_of_their_names(name: str) -> None:
+    assert np.array_equal(average(product=name), average())
+    with pytest.raises(AclnnError) as caught:
+        average(grad=GRAD.astype(np.float64), product=name)
+    assert caught.value.product == "Atlas A2"
+
+
+def test_the_message_says_what_to_change() -> None:
+    with pytest.raises(AclnnError) as caught:
+        average(padding=2, kernel_size=3, product="Ascend910_93")
+    text = str(caught.value)
+    for part in (
+        "aclnnAvgPool2dBackward: padding: expected at most half of kernelSize (3, 3); got (2, 2).",
+        "Use padding up to (1, 1).",
+        "161002 ACLNN_ERR_PARAM_INVALID",
+        "product Atlas A3",
+        "rule padding-half",
+        "source: document",
+    ):
+        assert part in text
+
+
+def test_errors_can_be_pickled() -> None:
+    for call in (lambda: average(kernel_size=0), lambda: maximum(indices=INDICES - 1)):
+        with pytest.raises(AclnnError) as caught:
+            call()
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert type(again) is type(caught.value)
+        assert (str(again), vars(again)) == (str(caught.value), vars(caught.value))
+
+
+def test_index_errors_are_of_their_own_kind() -> None:
+    with pytest.raises(IndexRangeError) as caught:
+        maximum(indices=INDICES + 64)
+    error = caught.value
+    assert (error.status, error.operator, error.parameter, error.product) == (
+        507015,
+        "aclnnMaxPool2dWithIndicesBackward",
+        "indices",
+        None,
+    )
+
+
+def test_the_output_is_as_it_was_after_a_refusal() -> None:
+    out = np.full(SHAPE, 7, np.float32)
+    with pytest.raises(AclnnError):
+        average(padding=2, out=out)
+    assert (out == 7).all()
+
+
+@pytest.mark.parametrize(
+    ("what", "row"),
+    [
+        (lambda block: (block[0, 0, :2, :2][None, None], block), "output-overlaps-input"),
+        (lambda block: (block[..., ::2, ::2], block), "output-overlaps-input"),
+    ],
+)
+def test_out_over_the_gradient_is_refused(what: Any, row: str) -> None:
+    block = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
+    before = block.copy()
+    grad, out = what(block)
+    with pytest.raises(AclnnError, match=row):
+        poolgrad.avg_pool2d_backward(grad, (1, 1, 4, 4), 2, out=out)
+    assert np.array_equal(block, before)
+
+
+def test_out_over_the_indices_is_refused() -> None:
+    block = np.zeros((1, 1, 4, 4), np.float32)
+    indices = block.view(np.int32)[..., :2, :2]
+    with pytest.raises(AclnnError, match="output-overlaps-input") as caught:
+        poolgrad.max_pool2d_with_indices_backward(np.ones((1, 1, 2, 2), np.float32), block.shape, indices, 2, out=block)
+    assert "which is read" in str(caught.value)
+
+
+def test_out_that_overlaps_itself_is_refused() -> None:
+    memory = np.zeros(64, np.float32)
+    out = np.lib.stride_tricks.as_strided(memory, (1, 1, 4, 4), (64, 64, 12, 4))
+    with pytest.raises(AclnnError, match="output-overlaps-itself"):
+        poolgrad.avg_pool2d_backward(np.ones((1, 1, 2, 2), np.float32), (1, 1, 4, 4), 2, out=out)
+    assert not memory.any()
+
+
+def test_out_may_be_the_input_of_the_forward_pass() -> None:
+    x = np.full(SHAPE, 5, np.float32)
+    assert average(x=x, out=x) is x
+    assert (x == 0.25).all()
+
+
+def test_sequences_of_any_kind() -> None:
+    expected = average(kernel_size=2, stride=2, padding=0)
+    for pair in ((2, 2), [2, 2], np.array([2, 2]), (np.int32(2),), [True + 1, 2]):
+        assert np.array_equal(average(kernel_size=pair, stride=pair), expected)
+    for absent in (None, (), []):
+        assert np.array_equal(average(stride=absent), expected)
+        assert np.array_equal(maximum(stride=absent), maximum())
+    assert np.array_equal(average(x=list(SHAPE)), expected)
+    assert np.array_equal(average(divisor_override=0), expected)
+
+
+def test_kinds_may_be_mixed() -> None:
+    class Wrapped:
+        def __init__(self, array: np.ndarray[Any, Any]) -> None:
+            self.array = array
+
+        def __dlpack__(self, **more: Any) -> Any:
+            return self.array.__dlpack__(**more)
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return self.array.__dlpack_device__()
+
+    x = np.zeros(SHAPE, np.float32)
+    for result in (average(Wrapped(GRAD), x), average(GRAD, Wrapped(x)), maximum(GRAD, x, Wrapped(INDICES))):
+        assert type(result) is np.ndarray
+    out = np.empty(SHAPE, np.float32)
+    given = Wrapped(out)
+    assert average(out=given) is given
+    assert np.array_equal(out, average())
+
+
+def test_dlpack_elsewhere_is_refused() -> None:
+    class OnDevice:
+        def __dlpack__(self, **more: Any) -> Any:
+            raise AssertionError("never asked for")
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (2, 0)
+
+    with pytest.raises(TypeError, match="must be on the CPU"):
+        average(grad=OnDevice())
+
+
+def test_bfloat16_arrays_that_dlpack_can_not_carry() -> None:
+    """NumPy's DLPack has no bfloat16; an owner that can make a NumPy array is asked for that."""
+
+    class Wrapped:
+        def __dlpack__(self, **more: Any) -> Any:
+            raise BufferError("no bfloat16 here")
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (1, 0)
+
+        def __array__(self, *args: Any, **more: Any) -> Any:
+            return GRAD.astype(ml_dtypes.bfloat16)
+
+    assert average(grad=Wrapped()).dtype == ml_dtypes.bfloat16
+
+
+def test_thread_numbers() -> None:
+    before = poolgrad.get_num_threads()
+    try:
+        assert before >= 1
+        for n in (1, 5, 64, np.int64(3)):
+            poolgrad.set_num_threads(n)
+            assert poolgrad.get_num_threads() == n
+        for bad in (0, -1):
+            with pytest.raises(ValueError, match="at least 1"):
+                poolgrad.set_num_threads(bad)
+        for wrong in (1.5, "2", None):
+            with pytest.raises(TypeError):
+                poolgrad.set_num_threads(wrong)  # type: ignore[arg-type]
+        assert poolgrad.get_num_threads() == 3
+    finally:
+        poolgrad.set_num_threads(before)
+
+
+LARGE_GRAD = np.random.default_rng(5).standard_normal((4, 16, 128, 128)).astype(np.float32)
+LARGE_SHAPE = (4, 16, 256, 256)
+
+
+def test_many_callers_at_once() -> None:
+    """Calls that share the worker threads, while somebody changes their number, all come out right."""
+    expected = average(LARGE_GRAD, LARGE_SHAPE)
+    before, wrong = poolgrad.get_num_threads(), []
+
+    def caller() -> None:
+        for _ in range(5):
+            if not np.array_equal(average(LARGE_GRAD, LARGE_SHAPE), expected):
+                wrong.append(1)
+
+    callers = [threading.Thread(target=caller) for _ in range(6)]
+    try:
+        for thread in callers:
+            thread.start()
+        for n in (1, 4, 2, 3) * 5:
+            poolgrad.set_num_threads(n)
+        for thread in callers:
+            thread.join()
+    finally:
+        poolgrad.set_num_threads(before)
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_child_computes() -> None:
+    """The parent's worker threads do not exist in the child; it must start its own and not wait for them."""
+    poolgrad.set_num_threads(2)
+    expected = average(LARGE_GRAD, LARGE_SHAPE)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.array_equal(average(LARGE_GRAD, LARGE_SHAPE), expected) else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
