@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any, NamedTuple
 
@@ -94,8 +95,23 @@ def _from_dlpack(value: Any, name: str) -> Any:
         )
     try:
         return np.from_dlpack(value)
-    except Exception as error:  # NumPy's DLPack knows no bfloat16; the owner may know how to make a NumPy array
-        array = np.asarray(value) if hasattr(value, "__array__") else None
-        if array is None or array.dtype == object:
+    except Exception as error:
+        array = _without_numpy_dlpack(value)
+        if array is None:
             raise TypeError(f"{name} can't be read through DLPack: {error}") from error
         return array
+
+
+def _without_numpy_dlpack(value: Any) -> Any:
+    """NumPy's reader refused: bfloat16 we read ourselves, else the owner may know how to make a NumPy array."""
+    from .dlpack import read_bfloat16  # with ml_dtypes, which few calls need
+
+    with contextlib.suppress(Exception):
+        array = read_bfloat16(value)
+        if array is not None:
+            return array
+    with contextlib.suppress(Exception):
+        array = np.asarray(value)
+        if array.dtype != object:
+            return array
+    return None

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from numba import njit, types
+from numba import types
 
 from .. import windows
+from .memory import piece
 from .rows import load_row, store_row
 
-first_window, last_window = njit(windows.first_window), njit(windows.last_window)
-window_start, window_stop = njit(windows.window_start), njit(windows.window_stop)
-window_count = njit(windows.window_count)
+first_window, last_window = piece(windows.first_window), piece(windows.last_window)
+window_start, window_stop = piece(windows.window_start), piece(windows.window_stop)
+window_count = piece(windows.window_count)
 
 DEPTH, ROWS, COLUMNS = 0, 1, 2
 NOTHING = -1
@@ -49,7 +50,7 @@ class Scratch(NamedTuple):
     tabulated: Any  # for which tile and chunk the tables stand
 
 
-@njit
+@piece
 def carve(plan: Any, floats: Any, integers: Any) -> Scratch:
     tile, chunk, slots = plan.tile, plan.chunk, plan.depth_slots * plan.row_slots
     scratch = Scratch(
@@ -68,7 +69,7 @@ def carve(plan: Any, floats: Any, integers: Any) -> Scratch:
     return scratch
 
 
-@njit
+@piece
 def run_of(plan: Any, axis: int, i: int) -> tuple[int, int]:
     """First and one past the last window that hold element i of an axis."""
     rule, size, out = plan.rule[axis], plan.size[axis], plan.out[axis]
@@ -77,7 +78,7 @@ def run_of(plan: Any, axis: int, i: int) -> tuple[int, int]:
     return first, last_window(i, rule, size, out, stride, pad) + 1
 
 
-@njit
+@piece
 def bounds_of(plan: Any, axis: int, o: int) -> tuple[int, int]:
     """Start and stop of window o of an axis."""
     rule, size, out, stride, pad = plan.rule[axis], plan.size[axis], plan.out[axis], plan.stride[axis], plan.pad[axis]
@@ -85,14 +86,14 @@ def bounds_of(plan: Any, axis: int, o: int) -> tuple[int, int]:
     return start, window_stop(o, rule, size, out, plan.kernel[axis], stride, pad)
 
 
-@njit
+@piece
 def count_of(plan: Any, axis: int, o: int) -> int:
     """What window o of an axis contributes to the divisor."""
     start, stop = bounds_of(plan, axis, o)
     return window_count(start, stop, plan.size[axis], plan.counting[axis])
 
 
-@njit
+@piece
 def tabulate(plan: Any, tile: Tile, windows_from: int, number: int, scratch: Scratch) -> None:
     """For a chunk of windows along W: the columns of the tile that each covers, and its count."""
     if scratch.tabulated[0] == tile.left and scratch.tabulated[1] == windows_from:
@@ -107,7 +108,7 @@ def tabulate(plan: Any, tile: Tile, windows_from: int, number: int, scratch: Scr
         scratch.divisors[i] = count
 
 
-@njit
+@piece
 def divide(q: Any, scale: int, scratch: Scratch, wide: int) -> None:
     """Divide by the exact integer scale * count; beyond what the compute type can hold, in float64."""
     if wide:
@@ -120,7 +121,7 @@ def divide(q: Any, scale: int, scratch: Scratch, wide: int) -> None:
             q[i] = q[i] / (factor * divisors[i])
 
 
-@njit
+@piece
 def spread(q: Any, scratch: Scratch, expanded: Any) -> None:
     """Add each quotient to the columns of its window."""
     for i in range(q.shape[0]):
@@ -129,7 +130,7 @@ def spread(q: Any, scratch: Scratch, expanded: Any) -> None:
             expanded[w] += value
 
 
-@njit
+@piece
 def spread_sliding(q: Any, first_column: int, kernel: int, expanded: Any) -> None:
     """The same for stride 1, where window i covers ``kernel`` columns from ``first_column + i`` on.
 
@@ -142,25 +143,25 @@ def spread_sliding(q: Any, first_column: int, kernel: int, expanded: Any) -> Non
             add(expanded[begin + shift : end + shift], q[begin:end])
 
 
-@njit
+@piece
 def add(total: Any, row: Any) -> None:
     for i in range(total.shape[0]):
         total[i] += row[i]
 
 
-@njit
+@piece
 def copy(target: Any, source: Any) -> None:
     for i in range(target.shape[0]):
         target[i] = source[i]
 
 
-@njit
+@piece
 def fill_zero(target: Any) -> None:
     for i in range(target.shape[0]):
         target[i] = 0
 
 
-@njit
+@piece
 def expand(plan: Any, base: int, scale: int, tile: Tile, scratch: Scratch, expanded: Any) -> None:
     """Load one row of gradients, divide, and spread it over the tile's columns."""
     sliding = plan.rule[COLUMNS] == windows.FIXED and plan.stride[COLUMNS] == 1
@@ -179,7 +180,7 @@ def expand(plan: Any, base: int, scale: int, tile: Tile, scratch: Scratch, expan
             spread(q, scratch, expanded)
 
 
-@njit
+@piece
 def expanded_row(plan: Any, source: int, od: int, oh: int, tile: Tile, scratch: Scratch) -> Any:
     """The expanded row of gradient row (od, oh), from its slot or made now."""
     slot = (od % plan.depth_slots) * plan.row_slots + oh % plan.row_slots
@@ -193,7 +194,7 @@ def expanded_row(plan: Any, source: int, od: int, oh: int, tile: Tile, scratch: 
     return expanded
 
 
-@njit
+@piece
 def answer_row(plan: Any, source: int, d: int, h: int, tile: Tile, scratch: Scratch) -> Any:
     """The tile's part of result row (d, h): sums along H, then along D. A sum of one is the row itself."""
     layers_from, layers_to = run_of(plan, DEPTH, d)

@@ -91,7 +91,7 @@ def _tell_once() -> None:
 def compiled(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     """The machine code of ``function`` for one signature, from the cache or made now. It runs without the GIL."""
     with _lock:
-        dispatcher = numba.njit(nogil=True)(function)
+        dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
         dispatcher._cache = KernelCache(function)
         dispatcher.compile(signature)
         dispatcher.disable_compile()

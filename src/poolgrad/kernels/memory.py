@@ -14,6 +14,10 @@ from numba import njit, types
 from numba.core import cgutils, config
 from numba.extending import intrinsic
 
+# A piece of a kernel. Dividing by zero is not an exception here: the check would keep loops from being vectorised.
+piece = njit(error_model="numpy")
+inlined_piece = njit(error_model="numpy", inline="always")
+
 
 def _pointer(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value, kind: ir.Type) -> ir.Value:
     byte = builder.gep(builder.inttoptr(base, cgutils.voidptr_t), [offset])
@@ -77,7 +81,7 @@ def _float_to_half_by_hardware(typing_context: Any, value: types.Type) -> Any:
     return types.uint16(types.float32), generate
 
 
-@njit(inline="always")
+@inlined_piece
 def _half_to_float_by_integers(half: int) -> float:
     magnitude = types.uint32(half & 0x7FFF) << types.uint32(13)
     if magnitude >= 0x0F800000:  # Inf and NaN: all exponent bits; NaN is made quiet, as hardware does
@@ -90,7 +94,7 @@ def _half_to_float_by_integers(half: int) -> float:
     return float_of_bits(wide | (types.uint32(half & 0x8000) << types.uint32(16)))
 
 
-@njit(inline="always")
+@inlined_piece
 def _float_to_half_by_integers(value: float) -> int:
     bits = bits_of_float(value)
     sign = types.uint16((bits >> types.uint32(16)) & types.uint32(0x8000))
@@ -122,12 +126,12 @@ else:
     half_to_float, float_to_half = _half_to_float_by_integers, _float_to_half_by_integers
 
 
-@njit(inline="always")
+@inlined_piece
 def bfloat_to_float(value: int) -> float:
     return float_of_bits(types.uint32(value) << types.uint32(16))
 
 
-@njit(inline="always")
+@inlined_piece
 def float_to_bfloat(value: float) -> int:
     bits = bits_of_float(value)
     rounded = (bits + types.uint32(0x7FFF) + ((bits >> types.uint32(16)) & types.uint32(1))) >> types.uint32(16)
@@ -136,7 +140,7 @@ def float_to_bfloat(value: float) -> int:
     return types.uint16(rounded)
 
 
-@njit(inline="always")
+@inlined_piece
 def round_mantissa(value: float, dropped: int) -> float:
     """To nearest even with the low ``dropped`` bits zero; Inf and NaN stay."""
     bits = bits_of_float(value)

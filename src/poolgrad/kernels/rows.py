@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit, types
+from numba import types
 
 from .memory import (
     bfloat_to_float,
     float_to_bfloat,
     float_to_half,
     half_to_float,
+    inlined_piece,
+    piece,
     read_f32,
     read_f64,
     read_i32,
@@ -30,7 +32,7 @@ FLOAT32, FLOAT64, FLOAT16, BFLOAT16, INT32, INT64 = range(6)
 KEPT, TO_FLOAT16, TO_HF32, TO_HF32_950 = range(4)
 
 
-@njit(inline="always")
+@inlined_piece
 def _rounded(value: float, rounding: int) -> float:
     if rounding == TO_FLOAT16:
         return half_to_float(float_to_half(value))
@@ -41,7 +43,7 @@ def _rounded(value: float, rounding: int) -> float:
     return value
 
 
-@njit
+@piece
 def load_row(base: int, step: int, code: int, rounding: int, row: Any) -> None:
     """Widen ``row.shape[0]`` elements into ``row``; float32 is first rounded as the plan says."""
     n = row.shape[0]
@@ -73,7 +75,7 @@ def load_row(base: int, step: int, code: int, rounding: int, row: Any) -> None:
             row[i] = bfloat_to_float(read_u16(base, i * step))
 
 
-@njit
+@piece
 def store_row(base: int, step: int, code: int, row: Any) -> None:
     """Round each element once to the storage type and write it."""
     n = row.shape[0]
@@ -106,7 +108,7 @@ def store_row(base: int, step: int, code: int, row: Any) -> None:
             write_u16(base, i * step, float_to_bfloat(types.float32(row[i])))
 
 
-@njit
+@piece
 def load_indices(base: int, step: int, code: int, row: Any) -> None:
     """Widen ``row.shape[0]`` indices to 64 bits."""
     n = row.shape[0]
@@ -118,7 +120,7 @@ def load_indices(base: int, step: int, code: int, row: Any) -> None:
             row[i] = read_i64(base, i * step)
 
 
-@njit
+@piece
 def zero_row(base: int, step: int, code: int, n: int) -> None:
     """Write n zeros; a zero has the same bits in every type of one size."""
     if code == FLOAT32:

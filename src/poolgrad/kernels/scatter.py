@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
-from .memory import add_at
+from .memory import add_at, piece
 from .rows import load_indices, load_row, store_row, zero_row
 
 NOTHING = -1
 
 
-@njit
+@piece
 def clear_plane(plan: Any, target: int) -> None:
     for h in range(plan.size[1]):
         zero_row(target + h * plan.result_steps[3], plan.result_steps[4], plan.code, plan.size[2])
 
 
-@njit
+@piece
 def store_plane(plan: Any, target: int, plane: Any) -> None:
     width = plan.size[2]
     for h in range(plan.size[1]):
@@ -30,7 +28,7 @@ def store_plane(plan: Any, target: int, plane: Any) -> None:
         store_row(target + h * plan.result_steps[3], plan.result_steps[4], plan.code, row)
 
 
-@njit
+@piece
 def add_to_array(q: Any, where: Any, plane: Any) -> int:
     """Returns the place of the first index outside the plane, or NOTHING."""
     for i in range(q.shape[0]):
@@ -41,7 +39,7 @@ def add_to_array(q: Any, where: Any, plane: Any) -> int:
     return NOTHING
 
 
-@njit
+@piece
 def add_to_memory(q: Any, where: Any, target: int, height: int, width: int, row_step: int, step: int) -> int:
     """The same, straight into the output's memory."""
     if row_step == width * step:
