@@ -45,5 +45,6 @@ def read_bfloat16(value: Any) -> npt.NDArray[Any] | None:
     memory = (ctypes.c_char * (high - low)).from_address((found.data or 0) + found.byte_offset + low)
     # The capsule was not consumed: it gives the memory back when it goes, so it must live as long as the view.
     memory.capsule = capsule  # type: ignore[attr-defined]
-    array: npt.NDArray[Any] = np.ndarray(shape, np.uint16, memoryview(memory), -low, tensor.strides)
-    return array.view(ml_dtypes.bfloat16)
+    bits = np.ndarray(shape, np.uint16, memoryview(memory), -low, tensor.strides)
+    array: npt.NDArray[Any] = bits.view(ml_dtypes.bfloat16)
+    return array

@@ -6,7 +6,6 @@ import ctypes
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from . import threads
 from .dtypes import INT32
@@ -28,23 +27,17 @@ def execute(plan: Plan, addresses: Mapping[str, int], scratch: int) -> None:
     pointers = [addresses[name] for name in (*plan.inputs, plan.output)]
     start = -(-scratch // ALIGNMENT) * ALIGNMENT
 
+    unit = np.dtype(plan.compute).type(0)
+
     def work(part: int) -> int:
-        floats, integers = _scratch_arrays(plan, start + part * plan.part_bytes)
+        integers = start + part * plan.part_bytes
+        floats = integers + 8 * plan.integers
         begin, end = plan.units * part // plan.parts, plan.units * (part + 1) // plan.parts
-        return run(plan.record, *pointers, floats, integers, begin, end)
+        return run(plan.record, *pointers, floats, integers, begin, end, unit)
 
     bad = [place for place in threads.run_parts(work, plan.parts) if place >= 0]
     if bad:
         raise _index_error(plan, addresses["indices"], min(bad))
-
-
-def _scratch_arrays(plan: Plan, address: int) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.int64]]:
-    if not plan.part_bytes:
-        return np.empty(0, plan.compute), np.empty(0, np.int64)
-    block = memoryview((ctypes.c_char * plan.part_bytes).from_address(address))
-    # Integers first: then both begin on their natural alignment whatever their number.
-    integers = np.frombuffer(block, np.int64, plan.integers)
-    return np.frombuffer(block, plan.compute, plan.floats, plan.integers * 8), integers
 
 
 def _index_error(plan: Plan, address: int, place: int) -> IndexRangeError:

@@ -17,7 +17,7 @@ from . import threads
 from .contract import Call
 from .dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, DType
 from .tensor import Tensor, as_planes
-from .windows import Axis
+from .windows import FIXED, Axis
 
 # Type codes that kernels switch on, once per row.
 CODES = {FLOAT32: 0, FLOAT64: 1, FLOAT16: 2, BFLOAT16: 3, INT32: 4, INT64: 5}
@@ -26,18 +26,25 @@ ROUNDINGS = {"kept": 0, "float16": 1, "hf32": 2, "hf32 of Ascend 950": 3}
 
 _AXIS_FIELDS = ("rule", "size", "out", "kernel", "stride", "pad", "counting")
 _STEP_FIELDS = ("grad_steps", "index_steps", "result_steps")
-_NUMBER_FIELDS = ("channels", "code", "index_code", "rounding", "divisor", "wide")
-_TILING_FIELDS = ("tile", "chunk", "depth_slots", "row_slots", "direct")
+_NUMBER_FIELDS = ("channels", "code", "index_code", "itemsize", "rounding", "divisor", "wide")
+_PATH_FIELDS = ("streams", "terms", "ones", "plain", "streaming", "direct")
+_TILING_FIELDS = ("tile", "chunk", "depth_slots", "row_slots")
 RECORD = np.dtype(
     [(name, np.int64, (3,)) for name in _AXIS_FIELDS]  # for D, H, W
     + [(name, np.int64, (5,)) for name in _STEP_FIELDS]  # for N, C, D, H, W
-    + [(name, np.int64) for name in (*_NUMBER_FIELDS, *_TILING_FIELDS)]
+    + [(name, np.int64) for name in (*_NUMBER_FIELDS, *_PATH_FIELDS, *_TILING_FIELDS)]
 )
 
 # One part's scratch should stay in a core's second-level cache; all parts together stay well below 64 MB.
 PART_BUDGET, TOTAL_BUDGET = 1 << 20, 32 << 20
 WIDEST_TILE, NARROWEST_TILE = 4096, 64
 MOST_WINDOWS_AT_ONCE = 8192
+# Fixed windows: strides that constant shuffles can lay out, and the longest sums that fit scratch.
+LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 8192
+# What kernels may overrun in scratch, in elements, and how many rows they tabulate: as in kernels/average.py.
+ROOM, WIDE_ROOM, ROWS_IN_TABLE = 16, 64, 1024
+# Outputs that no cache will hold are written past it.
+STREAM_FROM = 32 << 20
 ALIGNMENT = 64
 # With less traffic than this per thread, handing work to another thread costs more than it saves.
 BYTES_PER_PART = 1 << 19
@@ -94,10 +101,15 @@ def plan_average(
     rows = target.count // axes[2].size if target.count else 0
     parts = _parts(rows, source, target)
     tile, depth_slots, row_slots = _tiling(axes, itemsize, parts)
-    chunk = _chunk(axes[2], tile)
+    terms, streams = _streams(axes[2])
+    chunk = -(-tile // axes[2].stride) + 1 + ROOM if streams else min(axes[2].windows_over(tile), MOST_WINDOWS_AT_ONCE)
+    record["itemsize"], record["streams"], record["terms"] = itemsize, streams, terms
+    record["ones"] = (axes[2].kernel - 1) % axes[2].stride + 1
+    record["plain"] = target.dtype.name == compute and as_planes(target, layout).steps[4] == itemsize
+    record["streaming"] = target.dtype.nbytes(target.count) >= STREAM_FROM
     record["tile"], record["chunk"] = tile, chunk
     record["depth_slots"], record["row_slots"] = depth_slots, row_slots
-    slots = depth_slots * row_slots
+    slots, longer = depth_slots * row_slots, chunk + terms + ROOM
     return Plan(
         call=call,
         kernel="average" if rows else "",
@@ -107,8 +119,8 @@ def plan_average(
         output=result,
         units=rows,
         parts=parts,
-        floats=(slots + 2) * tile + 2 * chunk if rows else 0,
-        integers=3 * chunk + slots + 2 if rows else 0,
+        floats=(slots + 2) * (tile + WIDE_ROOM) + 3 * longer + 2 * chunk if rows else 0,
+        integers=3 * longer + slots + 2 + 2 * min(axes[1].size, ROWS_IN_TABLE) if rows else 0,
     )
 
 
@@ -128,7 +140,11 @@ def plan_scatter(call: Call, *, grad: str, indices: str, result: str, layout: st
     record["size"], record["out"] = planes.spatial, windows.spatial
     record["grad_steps"], record["result_steps"] = windows.steps, planes.steps
     record["index_steps"] = as_planes(where, layout).steps
-    record["direct"], record["chunk"] = direct, chunk
+    record["direct"], record["chunk"], record["itemsize"] = (
+        direct,
+        chunk,
+        np.dtype(_compute_dtype(target.dtype)).itemsize,
+    )
     return Plan(
         call=call,
         kernel="scatter" if count else "",
@@ -138,7 +154,7 @@ def plan_scatter(call: Call, *, grad: str, indices: str, result: str, layout: st
         output=result,
         units=count,
         parts=_parts(count, source, where, target),
-        floats=chunk + (0 if direct else plane_size) if count else 0,
+        floats=chunk + (0 if direct else plane_size + ROOM) if count else 0,
         integers=chunk,
     )
 
@@ -175,5 +191,9 @@ def _tiling(axes: tuple[Axis, Axis, Axis], itemsize: int, parts: int) -> tuple[i
     return tile, depth_slots, row_slots
 
 
-def _chunk(axis: Axis, tile: int) -> int:
-    return min(axis.windows_over(tile), MOST_WINDOWS_AT_ONCE)
+def _streams(axis: Axis) -> tuple[int, bool]:
+    """Windows per column, and whether to sum all columns' windows at once: for fixed windows of small strides."""
+    terms = (axis.kernel - 1) // axis.stride + 1
+    if axis.rule == FIXED and axis.stride <= LARGEST_SHUFFLED_STRIDE and terms <= MOST_TERMS:
+        return terms, True
+    return 0, False

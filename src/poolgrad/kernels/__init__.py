@@ -14,8 +14,8 @@ from typing import Any
 def kernel(name: str, compute: str) -> Callable[..., int]:
     """The kernel of that name ("average", "scatter") for one compute dtype, compiled if need be.
 
-    Arguments: the plan's record, the addresses of inputs and output, float and integer scratch, and a range of units.
-    It returns the place of the first bad index, or -1.
+    Arguments: the plan's record, the addresses of inputs, output, float and integer scratch, a range of units, and a
+    zero of the compute dtype. It returns the place of the first bad index, or -1.
     """
     from numba import from_dtype, types
 
@@ -27,9 +27,7 @@ def kernel(name: str, compute: str) -> Callable[..., int]:
         "average": (average.average, 2),
         "scatter": (scatter.scatter, 3),
     }
-    function, addresses = functions[name]
+    function, tensors = functions[name]
     record = types.Array(from_dtype(RECORD), 1, "C")
-    floats = types.Array(getattr(types, compute), 1, "C")
-    integers = types.Array(types.int64, 1, "C")
-    signature = types.int64(record, *([types.int64] * addresses), floats, integers, types.int64, types.int64)
-    return compiled(function, signature)
+    integers = [types.int64] * (tensors + 4)
+    return compiled(function, types.int64(record, *integers, getattr(types, compute)))

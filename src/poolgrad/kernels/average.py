@@ -1,22 +1,22 @@
 """The gradient of every average: divide each gradient by its window's count, then let it flow into its window.
 
-It separates. A row of gradients is divided and spread along W into an expanded row; the expanded rows of the windows
-that hold an input row are added up, then such sums over the layers that hold it. So additions go upwards along W,
-then H, then D, and their order depends on nothing but the element's place in its plane.
+It separates. A row of gradients is divided and spread along W into an expanded row (spreading.py); the expanded rows of
+the windows that hold an input row are added up, then such sums over the layers that hold it. So additions go upwards
+along W, then H, then D, and their order depends on nothing but the element's place in its plane.
 
-Columns are worked on in tiles and windows in chunks, so that scratch stays small for any size. Expanded rows are
-kept in a few slots with tags, since neighbouring input rows need the same ones.
+Columns are worked on in tiles, so that scratch stays small for any size. Expanded rows are kept in a few slots with
+tags, since neighbouring input rows need the same ones.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from numba import types
-
 from .. import windows
-from .memory import piece
+from .memory import piece, read_i64, write_i64
 from .rows import load_row, store_row
+from .spreading import clear, fill, interleave, lay_windows, window_sums
+from .vectors import LANES, add, as_unit, divide, fence, load, multiply, read, splat, store, stream, type_as, write
 
 first_window, last_window = piece(windows.first_window), piece(windows.last_window)
 window_start, window_stop = piece(windows.window_start), piece(windows.window_stop)
@@ -24,6 +24,9 @@ window_count = piece(windows.window_count)
 
 DEPTH, ROWS, COLUMNS = 0, 1, 2
 NOTHING = -1
+# Rooms that whole vectors may overrun, in elements; plan.py books them.
+ROOM, WIDE_ROOM = 16, 64
+ROWS_IN_TABLE = 1024
 
 
 class Tile(NamedTuple):
@@ -31,41 +34,57 @@ class Tile(NamedTuple):
 
     left: int
     right: int
-    windows_from: int
-    windows_to: int
+    first: int  # the first window; with streams it may lie before the first that exists
+    number: int  # stream elements, or windows
+    skip: int  # where the tile's first column lies in an expanded row
 
 
 class Scratch(NamedTuple):
-    """One thread's working memory: arrays of the compute type, then arrays of int64."""
+    """One thread's working memory, as addresses: numbers of the compute type, then 64-bit integers."""
 
-    total: Any  # the answer's row
-    layer: Any  # the same for one layer of D
-    quotients: Any  # a chunk of gradients, divided
-    divisors: Any  # what each window along W counts, in the compute type
-    kept: Any  # expanded rows, one per slot
-    lows: Any  # first column of the tile that a window covers
-    highs: Any  # and one past the last
-    counts: Any  # what each window along W counts
-    tags: Any  # which expanded row a slot keeps
-    tabulated: Any  # for which tile and chunk the tables stand
+    total: int  # the answer's row
+    layer: int  # the same for one layer of D
+    quotients: int
+    divisors: int  # what each window along W counts, in the compute type
+    one: int  # the two streams
+    other: int
+    spare: int
+    kept: int  # expanded rows, one per slot
+    lows: int  # first column of the tile that a window covers
+    highs: int  # and one past the last
+    counts: int  # what each window along W counts
+    tags: int  # which expanded row a slot keeps
+    tabulated: int  # for which tile and first window the tables stand
+    runs: int  # for each input row, first and one past the last window along H
 
 
 @piece
-def carve(plan: Any, floats: Any, integers: Any) -> Scratch:
-    tile, chunk, slots = plan.tile, plan.chunk, plan.depth_slots * plan.row_slots
+def carve(plan: Any, floats: int, integers: int, itemsize: int) -> Scratch:
+    wide = (plan.tile + WIDE_ROOM) * itemsize
+    chunk, longer = plan.chunk * itemsize, (plan.chunk + plan.terms + ROOM) * itemsize
+    quotients = floats + 2 * wide
+    one = quotients + 2 * longer
+    spare = one + 2 * chunk
+    lows = integers
+    tags = lows + 3 * 8 * (plan.chunk + plan.terms + ROOM)
+    tabulated = tags + 8 * plan.depth_slots * plan.row_slots
     scratch = Scratch(
-        floats[:tile],
-        floats[tile : 2 * tile],
-        floats[2 * tile : 2 * tile + chunk],
-        floats[2 * tile + chunk : 2 * tile + 2 * chunk],
-        floats[2 * tile + 2 * chunk :],
-        integers[:chunk],
-        integers[chunk : 2 * chunk],
-        integers[2 * chunk : 3 * chunk],
-        integers[3 * chunk : 3 * chunk + slots],
-        integers[3 * chunk + slots :],
+        floats,
+        floats + wide,
+        quotients,
+        quotients + longer,
+        one,
+        one + chunk,
+        spare,
+        spare + longer,
+        lows,
+        lows + 8 * (plan.chunk + plan.terms + ROOM),
+        lows + 16 * (plan.chunk + plan.terms + ROOM),
+        tags,
+        tabulated,
+        tabulated + 16,
     )
-    scratch.tabulated[:] = NOTHING
+    write_i64(scratch.tabulated, 0, NOTHING)
     return scratch
 
 
@@ -94,136 +113,179 @@ def count_of(plan: Any, axis: int, o: int) -> int:
 
 
 @piece
-def tabulate(plan: Any, tile: Tile, windows_from: int, number: int, scratch: Scratch) -> None:
-    """For a chunk of windows along W: the columns of the tile that each covers, and its count."""
-    if scratch.tabulated[0] == tile.left and scratch.tabulated[1] == windows_from:
+def tile_of(plan: Any, left: int, right: int) -> Tile:
+    if plan.streams:
+        stride, pad = plan.stride[COLUMNS], plan.pad[COLUMNS]
+        first, last = (left + pad) // stride, (right - 1 + pad) // stride
+        return Tile(left, right, first - plan.terms + 1, last - first + 1, left + pad - first * stride)
+    first = run_of(plan, COLUMNS, left)[0]
+    return Tile(left, right, first, run_of(plan, COLUMNS, right - 1)[1] - first, 0)
+
+
+@piece
+def tabulate(plan: Any, tile: Tile, first: int, number: int, scratch: Scratch, unit: Any) -> None:
+    """For some windows along W: the columns of the tile that each covers, and its count; 1 for those that are not."""
+    if read_i64(scratch.tabulated, 0) == tile.left and read_i64(scratch.tabulated, 8) == first:
         return
-    scratch.tabulated[0], scratch.tabulated[1] = tile.left, windows_from
-    for i in range(number):
-        start, stop = bounds_of(plan, COLUMNS, windows_from + i)
-        scratch.lows[i] = max(start, tile.left) - tile.left
-        scratch.highs[i] = min(stop, tile.right) - tile.left
-        count = window_count(start, stop, plan.size[COLUMNS], plan.counting[COLUMNS])
-        scratch.counts[i] = count
-        scratch.divisors[i] = count
+    write_i64(scratch.tabulated, 0, tile.left)
+    write_i64(scratch.tabulated, 8, first)
+    for i in range(number + LANES):
+        o = first + i
+        count = 1
+        if 0 <= o < plan.out[COLUMNS]:
+            start, stop = bounds_of(plan, COLUMNS, o)
+            write_i64(scratch.lows, 8 * i, max(start, tile.left) - tile.left)
+            write_i64(scratch.highs, 8 * i, min(stop, tile.right) - tile.left)
+            count = window_count(start, stop, plan.size[COLUMNS], plan.counting[COLUMNS])
+        write_i64(scratch.counts, 8 * i, count)
+        write(scratch.divisors, i, as_unit(count, unit))
 
 
 @piece
-def divide(q: Any, scale: int, scratch: Scratch, wide: int) -> None:
-    """Divide by the exact integer scale * count; beyond what the compute type can hold, in float64."""
-    if wide:
-        for i in range(q.shape[0]):
-            q[i] = types.float64(q[i]) / types.float64(scale * scratch.counts[i])
+def load_quotients(plan: Any, base: int, scale: int, first: int, number: int, scratch: Scratch, unit: Any) -> None:
+    """Load gradients and divide each by the exact integer scale * count; windows that do not exist give zero."""
+    q, step = scratch.quotients, plan.grad_steps[4]
+    begin, end = max(first, 0), min(first + number, plan.out[COLUMNS])
+    clear(q, 0, begin - first, unit)
+    itemsize = plan.itemsize
+    load_row(base + begin * step, step, plan.code, plan.rounding, q + (begin - first) * itemsize, end - begin, unit)
+    clear(q, end - first, number + ROOM, unit)
+    if plan.wide:  # beyond what the compute type can hold: in float64
+        for i in range(number):
+            divisor = float(scale * read_i64(scratch.counts, 8 * i))
+            write(q, i, unit + type_as(float(read(q, i, unit)) / divisor, unit))
     else:
-        factor = q.dtype.type(scale)
-        divisors = scratch.divisors[: q.shape[0]]
-        for i in range(q.shape[0]):
-            q[i] = q[i] / (factor * divisors[i])
+        factor, zero = splat(as_unit(scale, unit)), splat(unit)
+        for i in range(0, number, LANES):
+            quotient = divide(load(q, i, unit), multiply(factor, load(scratch.divisors, i, unit)))
+            store(q, i, add(quotient, zero))  # sums start at +0.0
 
 
 @piece
-def spread(q: Any, scratch: Scratch, expanded: Any) -> None:
-    """Add each quotient to the columns of its window."""
-    for i in range(q.shape[0]):
-        value = q[i]
-        for w in range(scratch.lows[i], scratch.highs[i]):
-            expanded[w] += value
-
-
-@piece
-def spread_sliding(q: Any, first_column: int, kernel: int, expanded: Any) -> None:
-    """The same for stride 1, where window i covers ``kernel`` columns from ``first_column + i`` on.
-
-    One pass per place in the window, the last place first: each column still adds its windows in ascending order.
-    """
-    for place in range(kernel - 1, -1, -1):
-        shift = first_column + place
-        begin, end = max(0, -shift), min(q.shape[0], expanded.shape[0] - shift)
-        if begin < end:
-            add(expanded[begin + shift : end + shift], q[begin:end])
-
-
-@piece
-def add(total: Any, row: Any) -> None:
-    for i in range(total.shape[0]):
-        total[i] += row[i]
-
-
-@piece
-def copy(target: Any, source: Any) -> None:
-    for i in range(target.shape[0]):
-        target[i] = source[i]
-
-
-@piece
-def fill_zero(target: Any) -> None:
-    for i in range(target.shape[0]):
-        target[i] = 0
-
-
-@piece
-def expand(plan: Any, base: int, scale: int, tile: Tile, scratch: Scratch, expanded: Any) -> None:
+def expand(plan: Any, base: int, scale: int, tile: Tile, scratch: Scratch, expanded: int, unit: Any) -> None:
     """Load one row of gradients, divide, and spread it over the tile's columns."""
-    sliding = plan.rule[COLUMNS] == windows.FIXED and plan.stride[COLUMNS] == 1
-    step = plan.grad_steps[4]
-    fill_zero(expanded)
-    for windows_from in range(tile.windows_from, tile.windows_to, plan.chunk):
-        number = min(plan.chunk, tile.windows_to - windows_from)
-        q = scratch.quotients[:number]
-        tabulate(plan, tile, windows_from, number, scratch)
-        load_row(base + windows_from * step, step, plan.code, plan.rounding, q)
-        divide(q, scale, scratch, plan.wide)
-        if sliding:
-            first_column = windows_from - plan.pad[COLUMNS] - tile.left
-            spread_sliding(q, first_column, plan.kernel[COLUMNS], expanded)
+    if plan.streams:
+        terms, stride, ones = plan.terms, plan.stride[COLUMNS], plan.ones
+        tabulate(plan, tile, tile.first, tile.number + terms - 1, scratch, unit)
+        load_quotients(plan, base, scale, tile.first, tile.number + terms - 1, scratch, unit)
+        if stride == 1:
+            window_sums(scratch.quotients, expanded, tile.number, terms, scratch.spare, unit)
         else:
-            spread(q, scratch, expanded)
+            window_sums(scratch.quotients, scratch.one, tile.number, terms, scratch.spare, unit)
+            if ones < stride:
+                one_on = scratch.quotients + plan.itemsize
+                window_sums(one_on, scratch.other, tile.number, terms - 1, scratch.spare, unit)
+            interleave(scratch.one, scratch.other, tile.number, stride, ones, expanded, unit)
+    else:
+        covered = 0
+        for first in range(tile.first, tile.first + tile.number, plan.chunk):
+            number = min(plan.chunk, tile.first + tile.number - first)
+            tabulate(plan, tile, first, number, scratch, unit)
+            load_quotients(plan, base, scale, first, number, scratch, unit)
+            covered = lay_windows(scratch.quotients, scratch.lows, scratch.highs, number, expanded, covered, unit)
+        fill(expanded, covered, tile.right - tile.left, unit)
 
 
 @piece
-def expanded_row(plan: Any, source: int, od: int, oh: int, tile: Tile, scratch: Scratch) -> Any:
-    """The expanded row of gradient row (od, oh), from its slot or made now."""
+def kept_row(plan: Any, tile: Tile, scratch: Scratch, od: int, oh: int) -> int:
+    """Where the expanded row of gradient row (od, oh) lies, once it was made."""
     slot = (od % plan.depth_slots) * plan.row_slots + oh % plan.row_slots
-    expanded = scratch.kept[slot * plan.tile : slot * plan.tile + tile.right - tile.left]
+    return scratch.kept + (slot * (plan.tile + WIDE_ROOM) + tile.skip) * plan.itemsize
+
+
+@piece
+def make_row(plan: Any, source: int, od: int, oh: int, tile: Tile, scratch: Scratch, unit: Any) -> None:
+    """Have the expanded row of gradient row (od, oh) in its slot."""
+    slot = (od % plan.depth_slots) * plan.row_slots + oh % plan.row_slots
     tag = od * plan.out[ROWS] + oh
-    if scratch.tags[slot] != tag:
-        scratch.tags[slot] = tag
+    if read_i64(scratch.tags, 8 * slot) != tag:
+        write_i64(scratch.tags, 8 * slot, tag)
         scale = plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh)
         base = source + od * plan.grad_steps[2] + oh * plan.grad_steps[3]
-        expand(plan, base, scale, tile, scratch, expanded)
-    return expanded
+        expanded = scratch.kept + slot * (plan.tile + WIDE_ROOM) * plan.itemsize
+        expand(plan, base, scale, tile, scratch, expanded, unit)
 
 
 @piece
-def answer_row(plan: Any, source: int, d: int, h: int, tile: Tile, scratch: Scratch) -> Any:
-    """The tile's part of result row (d, h): sums along H, then along D. A sum of one is the row itself."""
+def put(target: int, i: int, vector: Any, streaming: bool) -> None:
+    if streaming:
+        stream(target, i, vector)
+    else:
+        store(target, i, vector)
+
+
+@piece
+def write_sum(target: int, one: int, two: int, three: int, rows: int, n: int, streaming: bool, unit: Any) -> None:
+    """The sum of one, two or three rows, written exactly: n elements, at least a vector of them."""
+    last = n - LANES
+    if rows == 1:
+        for i in range(0, last + 1, LANES):
+            put(target, i, load(one, i, unit), streaming)
+        put(target, last, load(one, last, unit), streaming)
+    elif rows == 2:
+        for i in range(0, last + 1, LANES):
+            put(target, i, add(load(one, i, unit), load(two, i, unit)), streaming)
+        put(target, last, add(load(one, last, unit), load(two, last, unit)), streaming)
+    else:
+        for i in range(0, last + 1, LANES):
+            put(target, i, add(add(load(one, i, unit), load(two, i, unit)), load(three, i, unit)), streaming)
+        total = add(add(load(one, last, unit), load(two, last, unit)), load(three, last, unit))
+        put(target, last, total, streaming)
+
+
+@piece
+def accumulate(target: int, row: int, n: int, is_first: bool, unit: Any) -> None:
+    """Into scratch: begin a sum of rows, or add to it."""
+    if is_first:
+        for i in range(0, n, LANES):
+            store(target, i, load(row, i, unit))
+    else:
+        for i in range(0, n, LANES):
+            store(target, i, add(load(target, i, unit), load(row, i, unit)))
+
+
+@piece
+def answer(
+    plan: Any, source: int, target: int, d: int, rows_from: int, rows_to: int, tile: Tile, scratch: Scratch, unit: Any
+) -> None:
+    """The tile's part of one row of the result: sums along H, then along D, then the store."""
+    columns, rows = tile.right - tile.left, rows_to - rows_from
     layers_from, layers_to = run_of(plan, DEPTH, d)
-    rows_from, rows_to = run_of(plan, ROWS, h)
-    total, layer = scratch.total[: tile.right - tile.left], scratch.layer[: tile.right - tile.left]
-    if layers_from >= layers_to or rows_from >= rows_to:  # stride larger than kernel: no window here
-        fill_zero(total)
-        return total
-    if layers_to - layers_from == 1 and rows_to - rows_from == 1:
-        return expanded_row(plan, source, layers_from, rows_from, tile, scratch)
+    if layers_from >= layers_to or rows <= 0:  # stride larger than kernel: no window here
+        fill(scratch.total, 0, columns, unit)
+    # Few rows are added while they are stored, all others in scratch.
+    at_once = plan.plain and layers_to - layers_from == 1 and 0 < rows <= min(3, plan.row_slots) and columns >= LANES
     for od in range(layers_from, layers_to):
-        target = total if od == layers_from else layer
+        sum_of_rows = scratch.total if od == layers_from else scratch.layer
         for oh in range(rows_from, rows_to):
-            row = expanded_row(plan, source, od, oh, tile, scratch)
-            if oh == rows_from:
-                copy(target, row)
-            else:
-                add(target, row)
+            make_row(plan, source, od, oh, tile, scratch, unit)
+            if not at_once:
+                row = kept_row(plan, tile, scratch, od, oh)
+                accumulate(sum_of_rows, row, columns, oh == rows_from, unit)
         if od != layers_from:
-            add(total, layer)
-    return total
+            accumulate(scratch.total, scratch.layer, columns, False, unit)
+    if at_once:
+        one = kept_row(plan, tile, scratch, layers_from, rows_from)
+        two = kept_row(plan, tile, scratch, layers_from, rows_from + 1)
+        three = kept_row(plan, tile, scratch, layers_from, rows_from + 2)
+        streaming = plan.streaming and target % 16 == 0 and columns % LANES == 0
+        write_sum(target, one, two, three, rows, columns, streaming, unit)
+    else:
+        store_row(target, plan.result_steps[4], plan.code, scratch.total, columns, unit)
 
 
-def average(records: Any, grad: int, result: int, floats: Any, integers: Any, begin: int, end: int) -> int:
+def average(records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any) -> int:
     """Rows ``begin`` to ``end`` of the result, counted over all planes, layers and rows."""
     plan = records[0]
-    scratch = carve(plan, floats, integers)
+    scratch = carve(plan, floats, integers, plan.itemsize)
     height, width = plan.size[ROWS], plan.size[COLUMNS]
     rows_per_plane = plan.size[DEPTH] * height
+    has_table = height <= ROWS_IN_TABLE
+    if has_table:
+        for h in range(height):
+            first, stop = run_of(plan, ROWS, h)
+            write_i64(scratch.runs, 16 * h, first)
+            write_i64(scratch.runs, 16 * h + 8, stop)
     row = begin
     while row < end:
         plane = row // rows_per_plane
@@ -232,13 +294,22 @@ def average(records: Any, grad: int, result: int, floats: Any, integers: Any, be
         source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
         target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
         for left in range(0, width, plan.tile):
-            right = min(left + plan.tile, width)
-            tile = Tile(left, right, run_of(plan, COLUMNS, left)[0], run_of(plan, COLUMNS, right - 1)[1])
-            scratch.tags[:] = NOTHING
-            for r in range(row - plane * rows_per_plane, row_to - plane * rows_per_plane):
-                d, h = r // height, r % height
-                answer = answer_row(plan, source, d, h, tile, scratch)
+            tile = tile_of(plan, left, min(left + plan.tile, width))
+            for slot in range(plan.depth_slots * plan.row_slots):
+                write_i64(scratch.tags, 8 * slot, NOTHING)
+            r = row - plane * rows_per_plane
+            d, h = r // height, r % height
+            for _ in range(row_to - row):
+                if has_table:
+                    first, stop = read_i64(scratch.runs, 16 * h), read_i64(scratch.runs, 16 * h + 8)
+                else:
+                    first, stop = run_of(plan, ROWS, h)
                 at = d * plan.result_steps[2] + h * plan.result_steps[3] + left * plan.result_steps[4]
-                store_row(target + at, plan.result_steps[4], plan.code, answer)
+                answer(plan, source, target + at, d, first, stop, tile, scratch, unit)
+                h += 1
+                if h == height:
+                    d, h = d + 1, 0
         row = row_to
+    if plan.streaming:
+        fence()
     return NOTHING

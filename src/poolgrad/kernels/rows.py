@@ -1,7 +1,7 @@
-"""Rows in and out: the only place where a kernel sees storage types and steps.
+"""Rows between tensors and scratch: the only place where a kernel sees storage types and steps.
 
-``step`` is the distance in bytes between neighbours. Each loop is written twice where it pays, for neighbours that
-touch (which LLVM vectorises) and for any other step.
+A row in scratch is so many elements of the compute type from an address on; ``unit`` says which type that is. ``step``
+is the distance in bytes between neighbours in the tensor. Tensors are read and written exactly, never beside the row.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from .memory import (
     round_mantissa,
     write_f32,
     write_f64,
+    write_i64,
     write_u16,
 )
+from .vectors import LANES, load, read, store, stream, write
 
 FLOAT32, FLOAT64, FLOAT16, BFLOAT16, INT32, INT64 = range(6)
 KEPT, TO_FLOAT16, TO_HF32, TO_HF32_950 = range(4)
@@ -44,80 +46,97 @@ def _rounded(value: float, rounding: int) -> float:
 
 
 @piece
-def load_row(base: int, step: int, code: int, rounding: int, row: Any) -> None:
-    """Widen ``row.shape[0]`` elements into ``row``; float32 is first rounded as the plan says."""
-    n = row.shape[0]
+def copy_exactly(target: int, source: int, n: int, unit: Any) -> None:
+    """n elements, no more: the last vector is laid back over its predecessor."""
+    if n < LANES:
+        for i in range(n):
+            write(target, i, read(source, i, unit))
+    else:
+        for i in range(0, n - LANES + 1, LANES):
+            store(target, i, load(source, i, unit))
+        store(target, n - LANES, load(source, n - LANES, unit))
+
+
+@piece
+def stream_exactly(target: int, source: int, n: int, unit: Any) -> None:
+    """The same past the caches: n is a multiple of 4 and the target of 16 bytes."""
+    for i in range(0, n - LANES + 1, LANES):
+        stream(target, i, load(source, i, unit))
+    for i in range(n - n % LANES, n):
+        write(target, i, read(source, i, unit))
+
+
+@piece
+def load_row(base: int, step: int, code: int, rounding: int, row: int, n: int, unit: Any) -> None:
+    """Widen n elements into scratch; float32 is first rounded as the plan says."""
     if code == FLOAT32:
         if rounding != KEPT:
             for i in range(n):
-                row[i] = _rounded(read_f32(base, i * step), rounding)
+                write(row, i, unit + _rounded(read_f32(base, i * step), rounding))
         elif step == 4:
             for i in range(n):
-                row[i] = read_f32(base, i * 4)
+                write(row, i, unit + read_f32(base, i * 4))
         else:
             for i in range(n):
-                row[i] = read_f32(base, i * step)
-    elif code == FLOAT64:
-        for i in range(n):
-            row[i] = read_f64(base, i * step)
+                write(row, i, unit + read_f32(base, i * step))
     elif code == FLOAT16:
         if step == 2:
             for i in range(n):
-                row[i] = half_to_float(read_u16(base, i * 2))
+                write(row, i, unit + half_to_float(read_u16(base, i * 2)))
         else:
             for i in range(n):
-                row[i] = half_to_float(read_u16(base, i * step))
-    elif step == 2:
-        for i in range(n):
-            row[i] = bfloat_to_float(read_u16(base, i * 2))
+                write(row, i, unit + half_to_float(read_u16(base, i * step)))
+    elif code == BFLOAT16:
+        if step == 2:
+            for i in range(n):
+                write(row, i, unit + bfloat_to_float(read_u16(base, i * 2)))
+        else:
+            for i in range(n):
+                write(row, i, unit + bfloat_to_float(read_u16(base, i * step)))
     else:
         for i in range(n):
-            row[i] = bfloat_to_float(read_u16(base, i * step))
+            write_f64(row, i * 8, read_f64(base, i * step))
 
 
 @piece
-def store_row(base: int, step: int, code: int, row: Any) -> None:
+def store_row(base: int, step: int, code: int, row: int, n: int, unit: Any) -> None:
     """Round each element once to the storage type and write it."""
-    n = row.shape[0]
     if code == FLOAT32:
         if step == 4:
-            for i in range(n):
-                write_f32(base, i * 4, types.float32(row[i]))
+            copy_exactly(base, row, n, types.float32(unit))
         else:
             for i in range(n):
-                write_f32(base, i * step, types.float32(row[i]))
+                write_f32(base, i * step, read_f32(row, i * 4))
     elif code == FLOAT64:
         if step == 8:
-            for i in range(n):
-                write_f64(base, i * 8, types.float64(row[i]))
+            copy_exactly(base, row, n, types.float64(unit))
         else:
             for i in range(n):
-                write_f64(base, i * step, types.float64(row[i]))
+                write_f64(base, i * step, read_f64(row, i * 8))
     elif code == FLOAT16:
         if step == 2:
             for i in range(n):
-                write_u16(base, i * 2, float_to_half(types.float32(row[i])))
+                write_u16(base, i * 2, float_to_half(read_f32(row, i * 4)))
         else:
             for i in range(n):
-                write_u16(base, i * step, float_to_half(types.float32(row[i])))
+                write_u16(base, i * step, float_to_half(read_f32(row, i * 4)))
     elif step == 2:
         for i in range(n):
-            write_u16(base, i * 2, float_to_bfloat(types.float32(row[i])))
+            write_u16(base, i * 2, float_to_bfloat(read_f32(row, i * 4)))
     else:
         for i in range(n):
-            write_u16(base, i * step, float_to_bfloat(types.float32(row[i])))
+            write_u16(base, i * step, float_to_bfloat(read_f32(row, i * 4)))
 
 
 @piece
-def load_indices(base: int, step: int, code: int, row: Any) -> None:
-    """Widen ``row.shape[0]`` indices to 64 bits."""
-    n = row.shape[0]
+def load_indices(base: int, step: int, code: int, row: int, n: int) -> None:
+    """Widen n indices to 64 bits."""
     if code == INT32:
         for i in range(n):
-            row[i] = read_i32(base, i * step)
+            write_i64(row, i * 8, types.int64(read_i32(base, i * step)))
     else:
         for i in range(n):
-            row[i] = read_i64(base, i * step)
+            write_i64(row, i * 8, read_i64(base, i * step))
 
 
 @piece

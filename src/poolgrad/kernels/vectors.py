@@ -1,0 +1,201 @@
+"""Explicit vectors: eight numbers of the compute type in one LLVM value.
+
+LLVM's own vectoriser needs alias checks before each loop and a scalar loop behind it, which costs more than the work on
+rows of a few dozen elements. With explicit vectors a row is a handful of instructions:
+
+- Scratch memory is written in whole vectors. It is laid out with room for the overrun, so there are no tails.
+- A tensor is written exactly: whole vectors, and the last one laid back over its predecessor (``store_exactly``).
+
+Every function takes a base address and an index in elements; ``unit`` is any scalar of the compute type and only says
+which it is. The code generated is plain LLVM (loads, stores, additions, shuffles with constant masks): LLVM maps it to
+whatever vector registers the target has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, register_model
+
+LANES = 8
+_INT32, _INT64 = ir.IntType(32), ir.IntType(64)
+
+
+class Vector(types.Type):
+    """Numba's name for eight numbers of one type."""
+
+    def __init__(self, element: types.Type) -> None:
+        self.element = element
+        super().__init__(name=f"Vector({element})")
+
+
+@register_model(Vector)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, vector: Vector) -> None:
+        element = ir.FloatType() if vector.element is types.float32 else ir.DoubleType()
+        super().__init__(manager, vector, ir.VectorType(element, LANES))
+
+
+def _pointer(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, element: ir.Type, target: ir.Type) -> ir.Value:
+    start = builder.bitcast(builder.inttoptr(base, cgutils.voidptr_t), element.as_pointer())
+    return builder.bitcast(builder.gep(start, [index]), target.as_pointer())
+
+
+def _part(builder: ir.IRBuilder, vector: ir.Value, start: int, length: int) -> ir.Value:
+    """Some neighbouring lanes of a vector."""
+    mask = ir.Constant(ir.VectorType(_INT32, length), [start + i for i in range(length)])
+    return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)
+
+
+@intrinsic
+def load(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
+    """Eight elements from an index on."""
+    vector = Vector(unit)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        kind = context.get_value_type(vector)
+        return builder.load(_pointer(builder, args[0], args[1], kind.element, kind), align=1)
+
+    return vector(types.int64, types.int64, unit), generate
+
+
+@intrinsic
+def store(typing_context: Any, base: types.Type, index: types.Type, vector: types.Type) -> Any:
+    """All eight elements, wherever they lie."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        kind = args[2].type
+        builder.store(args[2], _pointer(builder, args[0], args[1], kind.element, kind), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, vector), generate
+
+
+@intrinsic
+def stream(typing_context: Any, base: types.Type, index: types.Type, vector: types.Type) -> Any:
+    """All eight elements past the caches; the address must be a multiple of 16 bytes."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        kind = args[2].type
+        lanes = 16 // (4 if isinstance(kind.element, ir.FloatType) else 8)
+        for start in range(0, LANES, lanes):
+            part = _part(builder, args[2], start, lanes)
+            index = builder.add(args[1], ir.Constant(_INT64, start))
+            written = builder.store(part, _pointer(builder, args[0], index, kind.element, part.type), align=16)
+            written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT32, 1)]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, vector), generate
+
+
+@intrinsic
+def fence(typing_context: Any) -> Any:
+    """Streamed stores before it are seen by everybody before anything after it."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic
+def read(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
+    """One element."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        kind = context.get_value_type(unit)
+        return builder.load(_pointer(builder, args[0], args[1], kind, kind), align=1)
+
+    return unit(types.int64, types.int64, unit), generate
+
+
+@intrinsic
+def write(typing_context: Any, base: types.Type, index: types.Type, value: types.Type) -> Any:
+    """One element."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        kind = args[2].type
+        builder.store(args[2], _pointer(builder, args[0], args[1], kind, kind), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, value), generate
+
+
+@intrinsic
+def as_unit(typing_context: Any, number: types.Type, unit: types.Type) -> Any:
+    """A 64-bit integer in the compute type."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        return builder.sitofp(args[0], context.get_value_type(unit))
+
+    return unit(types.int64, unit), generate
+
+
+@intrinsic
+def type_as(typing_context: Any, number: types.Type, unit: types.Type) -> Any:
+    """A float64 in the compute type, rounded to nearest even."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        return args[0] if unit is types.float64 else builder.fptrunc(args[0], ir.FloatType())
+
+    return unit(types.float64, unit), generate
+
+
+@intrinsic
+def splat(typing_context: Any, value: types.Type) -> Any:
+    """Eight times the same number."""
+    vector = Vector(value)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        kind = context.get_value_type(vector)
+        undefined = ir.Constant(kind, ir.Undefined)
+        first = builder.insert_element(undefined, args[0], ir.Constant(_INT32, 0))
+        return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_INT32, LANES), [0] * LANES))
+
+    return vector(value), generate
+
+
+def _binary(operation: str) -> Any:
+    @intrinsic
+    def binary(typing_context: Any, one: types.Type, other: types.Type) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+            return getattr(builder, operation)(args[0], args[1])
+
+        return one(one, other), generate
+
+    return binary
+
+
+add, multiply, divide = _binary("fadd"), _binary("fmul"), _binary("fdiv")
+
+
+@intrinsic(prefer_literal=True)
+def store_interleaved(
+    typing_context: Any,
+    base: types.Type,
+    index: types.Type,
+    first: types.Type,
+    second: types.Type,
+    times_first: types.Type,
+    times_second: types.Type,
+) -> Any:
+    """For each lane in turn: so many times its first number, then so many times its second, from an index on."""
+    if not (isinstance(times_first, types.IntegerLiteral) and isinstance(times_second, types.IntegerLiteral)):
+        return None
+    many_first, many = times_first.literal_value, times_first.literal_value + times_second.literal_value
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        kind = args[2].type
+        for start in range(0, many * LANES, LANES):
+            places = [divmod(place, many) for place in range(start, start + LANES)]
+            mask = [lane if phase < many_first else LANES + lane for lane, phase in places]
+            mixed = builder.shuffle_vector(args[2], args[3], ir.Constant(ir.VectorType(_INT32, LANES), mask))
+            at = builder.add(args[1], ir.Constant(_INT64, start))
+            builder.store(mixed, _pointer(builder, args[0], at, kind.element, kind), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, first, second, times_first, times_second), generate
