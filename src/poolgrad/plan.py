@@ -180,15 +180,20 @@ def _tiling(axes: tuple[Axis, Axis, Axis], itemsize: int, parts: int) -> tuple[i
     """Columns per tile, and how many expanded rows to keep: as many as one element's windows, if they fit."""
     depth, rows, columns = axes
     budget = min(PART_BUDGET, TOTAL_BUDGET // parts)
-    depth_slots, row_slots = depth.longest_run, rows.longest_run
+    # Powers of two, so that a kernel finds a slot without a division.
+    depth_slots, row_slots = _power_of_two(depth.longest_run), _power_of_two(rows.longest_run)
     tile = min(columns.size, WIDEST_TILE)
     while tile > NARROWEST_TILE and depth_slots * row_slots * tile * itemsize > budget:
         tile //= 2
     # Rows that do not fit are expanded again whenever they are needed: slower, never wrong.
-    most = max(budget // (tile * itemsize), 1)
-    row_slots = min(row_slots, most)
-    depth_slots = min(depth_slots, max(most // row_slots, 1))
+    while depth_slots * row_slots > 1 and depth_slots * row_slots * tile * itemsize > budget:
+        depth_slots, row_slots = (depth_slots // 2, row_slots) if depth_slots > 1 else (1, row_slots // 2)
     return tile, depth_slots, row_slots
+
+
+def _power_of_two(n: int) -> int:
+    """The next power of two."""
+    return 1 << (n - 1).bit_length()
 
 
 def _streams(axis: Axis) -> tuple[int, bool]:

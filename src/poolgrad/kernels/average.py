@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .. import windows
-from .memory import piece, read_i64, write_i64
+from .memory import inlined_piece, piece, read_i64, write_i64
 from .rows import load_row, store_row
-from .spreading import clear, fill, interleave, lay_windows, window_sums
+from .spreading import fill, interleave, lay_windows, window_sums
 from .vectors import LANES, add, as_unit, divide, fence, load, multiply, read, splat, store, stream, type_as, write
 
 first_window, last_window = piece(windows.first_window), piece(windows.last_window)
@@ -122,7 +122,7 @@ def tile_of(plan: Any, left: int, right: int) -> Tile:
     return Tile(left, right, first, run_of(plan, COLUMNS, right - 1)[1] - first, 0)
 
 
-@piece
+@inlined_piece
 def tabulate(plan: Any, tile: Tile, first: int, number: int, scratch: Scratch, unit: Any) -> None:
     """For some windows along W: the columns of the tile that each covers, and its count; 1 for those that are not."""
     if read_i64(scratch.tabulated, 0) == tile.left and read_i64(scratch.tabulated, 8) == first:
@@ -141,15 +141,15 @@ def tabulate(plan: Any, tile: Tile, first: int, number: int, scratch: Scratch, u
         write(scratch.divisors, i, as_unit(count, unit))
 
 
-@piece
+@inlined_piece
 def load_quotients(plan: Any, base: int, scale: int, first: int, number: int, scratch: Scratch, unit: Any) -> None:
     """Load gradients and divide each by the exact integer scale * count; windows that do not exist give zero."""
     q, step = scratch.quotients, plan.grad_steps[4]
     begin, end = max(first, 0), min(first + number, plan.out[COLUMNS])
-    clear(q, 0, begin - first, unit)
-    itemsize = plan.itemsize
-    load_row(base + begin * step, step, plan.code, plan.rounding, q + (begin - first) * itemsize, end - begin, unit)
-    clear(q, end - first, number + ROOM, unit)
+    fill(q, 0, begin - first, unit)  # each overrun is written over by the next
+    where = q + (begin - first) * plan.itemsize
+    load_row(base + begin * step, step, plan.code, plan.rounding, where, end - begin, unit)
+    fill(q, end - first, number + ROOM, unit)
     if plan.wide:  # beyond what the compute type can hold: in float64
         for i in range(number):
             divisor = float(scale * read_i64(scratch.counts, 8 * i))
@@ -186,17 +186,17 @@ def expand(plan: Any, base: int, scale: int, tile: Tile, scratch: Scratch, expan
         fill(expanded, covered, tile.right - tile.left, unit)
 
 
-@piece
+@inlined_piece
 def kept_row(plan: Any, tile: Tile, scratch: Scratch, od: int, oh: int) -> int:
     """Where the expanded row of gradient row (od, oh) lies, once it was made."""
-    slot = (od % plan.depth_slots) * plan.row_slots + oh % plan.row_slots
+    slot = (od & plan.depth_slots - 1) * plan.row_slots + (oh & plan.row_slots - 1)
     return scratch.kept + (slot * (plan.tile + WIDE_ROOM) + tile.skip) * plan.itemsize
 
 
-@piece
+@inlined_piece
 def make_row(plan: Any, source: int, od: int, oh: int, tile: Tile, scratch: Scratch, unit: Any) -> None:
     """Have the expanded row of gradient row (od, oh) in its slot."""
-    slot = (od % plan.depth_slots) * plan.row_slots + oh % plan.row_slots
+    slot = (od & plan.depth_slots - 1) * plan.row_slots + (oh & plan.row_slots - 1)
     tag = od * plan.out[ROWS] + oh
     if read_i64(scratch.tags, 8 * slot) != tag:
         write_i64(scratch.tags, 8 * slot, tag)
@@ -206,7 +206,7 @@ def make_row(plan: Any, source: int, od: int, oh: int, tile: Tile, scratch: Scra
         expand(plan, base, scale, tile, scratch, expanded, unit)
 
 
-@piece
+@inlined_piece
 def put(target: int, i: int, vector: Any, streaming: bool) -> None:
     if streaming:
         stream(target, i, vector)
@@ -244,13 +244,21 @@ def accumulate(target: int, row: int, n: int, is_first: bool, unit: Any) -> None
             store(target, i, add(load(target, i, unit), load(row, i, unit)))
 
 
-@piece
+@inlined_piece
 def answer(
-    plan: Any, source: int, target: int, d: int, rows_from: int, rows_to: int, tile: Tile, scratch: Scratch, unit: Any
+    plan: Any,
+    source: int,
+    target: int,
+    layers_from: int,
+    layers_to: int,
+    rows_from: int,
+    rows_to: int,
+    tile: Tile,
+    scratch: Scratch,
+    unit: Any,
 ) -> None:
     """The tile's part of one row of the result: sums along H, then along D, then the store."""
     columns, rows = tile.right - tile.left, rows_to - rows_from
-    layers_from, layers_to = run_of(plan, DEPTH, d)
     if layers_from >= layers_to or rows <= 0:  # stride larger than kernel: no window here
         fill(scratch.total, 0, columns, unit)
     # Few rows are added while they are stored, all others in scratch.
@@ -286,30 +294,32 @@ def average(records: Any, grad: int, result: int, floats: int, integers: int, be
             first, stop = run_of(plan, ROWS, h)
             write_i64(scratch.runs, 16 * h, first)
             write_i64(scratch.runs, 16 * h + 8, stop)
-    row = begin
-    while row < end:
-        plane = row // rows_per_plane
-        row_to = min(end, (plane + 1) * rows_per_plane)
-        n, c = plane // plan.channels, plane % plan.channels
-        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
-        target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
-        for left in range(0, width, plan.tile):
-            tile = tile_of(plan, left, min(left + plan.tile, width))
+    for left in range(0, width, plan.tile):
+        tile = tile_of(plan, left, min(left + plan.tile, width))
+        row = begin
+        while row < end:
+            plane = row // rows_per_plane
+            row_to = min(end, (plane + 1) * rows_per_plane)
+            n, c = plane // plan.channels, plane % plan.channels
+            source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
+            target = result + n * plan.result_steps[0] + c * plan.result_steps[1] + left * plan.result_steps[4]
             for slot in range(plan.depth_slots * plan.row_slots):
                 write_i64(scratch.tags, 8 * slot, NOTHING)
             r = row - plane * rows_per_plane
             d, h = r // height, r % height
+            layers_from, layers_to = run_of(plan, DEPTH, d)
             for _ in range(row_to - row):
                 if has_table:
                     first, stop = read_i64(scratch.runs, 16 * h), read_i64(scratch.runs, 16 * h + 8)
                 else:
                     first, stop = run_of(plan, ROWS, h)
-                at = d * plan.result_steps[2] + h * plan.result_steps[3] + left * plan.result_steps[4]
-                answer(plan, source, target + at, d, first, stop, tile, scratch, unit)
+                at = target + d * plan.result_steps[2] + h * plan.result_steps[3]
+                answer(plan, source, at, layers_from, layers_to, first, stop, tile, scratch, unit)
                 h += 1
                 if h == height:
                     d, h = d + 1, 0
-        row = row_to
+                    layers_from, layers_to = run_of(plan, DEPTH, d)
+            row = row_to
     if plan.streaming:
         fence()
     return NOTHING

@@ -16,6 +16,8 @@ from numba.extending import intrinsic
 
 # A piece of a kernel. Dividing by zero is not an exception here: the check would keep loops from being vectorised.
 piece = njit(error_model="numpy")
+# One that is compiled only as part of its callers: small ones, for speed, and large ones with a single caller, since
+# everything below a piece is optimised again with each piece above it.
 inlined_piece = njit(error_model="numpy", inline="always")
 
 

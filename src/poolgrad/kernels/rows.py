@@ -28,7 +28,7 @@ from .memory import (
     write_i64,
     write_u16,
 )
-from .vectors import LANES, load, read, store, stream, write
+from .vectors import LANES, copy_lanes, itemsize, load, read, store, write
 
 FLOAT32, FLOAT64, FLOAT16, BFLOAT16, INT32, INT64 = range(6)
 KEPT, TO_FLOAT16, TO_HF32, TO_HF32_950 = range(4)
@@ -47,35 +47,30 @@ def _rounded(value: float, rounding: int) -> float:
 
 @piece
 def copy_exactly(target: int, source: int, n: int, unit: Any) -> None:
-    """n elements, no more: the last vector is laid back over its predecessor."""
-    if n < LANES:
-        for i in range(n):
-            write(target, i, read(source, i, unit))
-    else:
+    """n elements, no more: whole vectors, the last one laid back over its predecessor."""
+    if n >= LANES:
         for i in range(0, n - LANES + 1, LANES):
             store(target, i, load(source, i, unit))
         store(target, n - LANES, load(source, n - LANES, unit))
-
-
-@piece
-def stream_exactly(target: int, source: int, n: int, unit: Any) -> None:
-    """The same past the caches: n is a multiple of 4 and the target of 16 bytes."""
-    for i in range(0, n - LANES + 1, LANES):
-        stream(target, i, load(source, i, unit))
-    for i in range(n - n % LANES, n):
-        write(target, i, read(source, i, unit))
+    elif n >= 4:
+        copy_lanes(target, source, 0, unit, 4)
+        copy_lanes(target, source, n - 4, unit, 4)
+    elif n >= 2:
+        copy_lanes(target, source, 0, unit, 2)
+        copy_lanes(target, source, n - 2, unit, 2)
+    elif n == 1:
+        write(target, 0, read(source, 0, unit))
 
 
 @piece
 def load_row(base: int, step: int, code: int, rounding: int, row: int, n: int, unit: Any) -> None:
-    """Widen n elements into scratch; float32 is first rounded as the plan says."""
+    """Widen n elements into scratch; float32 is first rounded as the plan says. Adding the zero ``unit`` widens."""
     if code == FLOAT32:
         if rounding != KEPT:
             for i in range(n):
                 write(row, i, unit + _rounded(read_f32(base, i * step), rounding))
-        elif step == 4:
-            for i in range(n):
-                write(row, i, unit + read_f32(base, i * 4))
+        elif step == itemsize(unit):
+            copy_exactly(row, base, n, unit)
         else:
             for i in range(n):
                 write(row, i, unit + read_f32(base, i * step))
@@ -93,6 +88,8 @@ def load_row(base: int, step: int, code: int, rounding: int, row: int, n: int, u
         else:
             for i in range(n):
                 write(row, i, unit + bfloat_to_float(read_u16(base, i * step)))
+    elif step == itemsize(unit):
+        copy_exactly(row, base, n, unit)
     else:
         for i in range(n):
             write_f64(row, i * 8, read_f64(base, i * step))

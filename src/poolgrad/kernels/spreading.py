@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from .memory import piece, read_i64
-from .vectors import LANES, add, load, read, splat, store, store_interleaved, write
+from .vectors import LANES, add, load, read, splat, store, store_interleaved
 
 # Up to here adding term by term is faster than building sums of powers of two.
 MOST_DIRECT_TERMS = 8
@@ -116,9 +116,3 @@ def lay_windows(q: int, lows: int, highs: int, number: int, target: int, covered
             fill(target, covered, high, value)
             covered = high
     return covered
-
-
-@piece
-def clear(target: int, begin: int, end: int, unit: Any) -> None:
-    for i in range(begin, end):
-        write(target, i, unit)

@@ -91,6 +91,24 @@ def stream(typing_context: Any, base: types.Type, index: types.Type, vector: typ
     return types.void(types.int64, types.int64, vector), generate
 
 
+@intrinsic(prefer_literal=True)
+def copy_lanes(
+    typing_context: Any, target: types.Type, source: types.Type, index: types.Type, unit: types.Type, lanes: types.Type
+) -> Any:
+    """A few neighbouring elements, as one short vector."""
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        element = context.get_value_type(signature.args[3])
+        kind = ir.VectorType(element, lanes.literal_value)
+        value = builder.load(_pointer(builder, args[1], args[2], element, kind), align=1)
+        builder.store(value, _pointer(builder, args[0], args[2], element, kind), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, types.unliteral(unit), lanes), generate
+
+
 @intrinsic
 def fence(typing_context: Any) -> Any:
     """Streamed stores before it are seen by everybody before anything after it."""
@@ -123,6 +141,16 @@ def write(typing_context: Any, base: types.Type, index: types.Type, value: types
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, value), generate
+
+
+@intrinsic
+def itemsize(typing_context: Any, unit: types.Type) -> Any:
+    """Bytes of one element of the compute type."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        return ir.Constant(_INT64, unit.bitwidth // 8)
+
+    return types.int64(unit), generate
 
 
 @intrinsic
