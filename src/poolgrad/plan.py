@@ -37,10 +37,11 @@ RECORD = np.dtype(
 
 # One part's scratch should stay in a core's second-level cache; all parts together stay well below 64 MB.
 PART_BUDGET, TOTAL_BUDGET = 1 << 20, 32 << 20
+MOST_PARTS = 64
 WIDEST_TILE, NARROWEST_TILE = 4096, 64
-MOST_WINDOWS_AT_ONCE = 8192
+MOST_WINDOWS_AT_ONCE = 4096
 # Fixed windows: strides that constant shuffles can lay out, and the longest sums that fit scratch.
-LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 8192
+LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 4096
 # What kernels may overrun in scratch, in elements, and how many rows they tabulate: as in kernels/average.py.
 ROOM, WIDE_ROOM, ROWS_IN_TABLE = 16, 64, 1024
 # Outputs that no cache will hold are written past it.
@@ -173,7 +174,8 @@ def _compute_dtype(storage: DType) -> str:
 
 def _parts(units: int, *tensors: Tensor) -> int:
     traffic = sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
-    return max(1, min(threads.get_num_threads(), units, traffic // BYTES_PER_PART))
+    # Beyond MOST_PARTS the scratch of all threads together would pass its bound.
+    return max(1, min(threads.get_num_threads(), units, traffic // BYTES_PER_PART, MOST_PARTS))
 
 
 def _tiling(axes: tuple[Axis, Axis, Axis], itemsize: int, parts: int) -> tuple[int, int, int]:
@@ -183,10 +185,10 @@ def _tiling(axes: tuple[Axis, Axis, Axis], itemsize: int, parts: int) -> tuple[i
     # Powers of two, so that a kernel finds a slot without a division.
     depth_slots, row_slots = _power_of_two(depth.longest_run), _power_of_two(rows.longest_run)
     tile = min(columns.size, WIDEST_TILE)
-    while tile > NARROWEST_TILE and depth_slots * row_slots * tile * itemsize > budget:
+    while tile > NARROWEST_TILE and depth_slots * row_slots * (tile + WIDE_ROOM) * itemsize > budget:
         tile //= 2
     # Rows that do not fit are expanded again whenever they are needed: slower, never wrong.
-    while depth_slots * row_slots > 1 and depth_slots * row_slots * tile * itemsize > budget:
+    while depth_slots * row_slots > 1 and depth_slots * row_slots * (tile + WIDE_ROOM) * itemsize > budget:
         depth_slots, row_slots = (depth_slots // 2, row_slots) if depth_slots > 1 else (1, row_slots // 2)
     return tile, depth_slots, row_slots
 

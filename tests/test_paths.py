@@ -1,0 +1,202 @@
+"""Every path that a plan can choose, forced by its limits, gives the bits of every other.
+
+Small limits bring what only huge tensors need (tiles, chunks, rows made again, streaming stores) to small ones.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from contract_cases import AVG, LEGAL, T
+
+import poolgrad
+from poolgrad import plan, reference
+from poolgrad.contract import prepare
+from poolgrad.dtypes import DTYPES
+from poolgrad.operators import REGISTRY
+from poolgrad.products import ANY
+from poolgrad.tensor import Tensor, contiguous_strides
+
+Array = np.ndarray[Any, Any]
+
+# A limit of the plan, its value, and what the record must show so that the test is known to reach the path.
+LIMITS: list[tuple[str, dict[str, int], Callable[[Any], bool]]] = [
+    ("narrow tiles", {"WIDEST_TILE": 16, "NARROWEST_TILE": 8}, lambda r: bool(r["tile"] <= 16)),
+    ("odd tiles", {"WIDEST_TILE": 13, "NARROWEST_TILE": 8}, lambda r: bool(r["tile"] <= 13)),
+    ("windows laid one by one", {"LARGEST_SHUFFLED_STRIDE": 0}, lambda r: not r["streams"]),
+    (
+        "windows laid in chunks",
+        {"LARGEST_SHUFFLED_STRIDE": 0, "MOST_WINDOWS_AT_ONCE": 3},
+        lambda r: bool(r["chunk"] <= 3),
+    ),
+    ("rows made again", {"PART_BUDGET": 1, "NARROWEST_TILE": 10**6}, lambda r: bool(r["row_slots"] == 1)),
+    ("streaming stores", {"STREAM_FROM": 0}, lambda r: bool(r["streaming"])),
+    ("many parts", {"BYTES_PER_PART": 1}, lambda r: True),
+]
+
+# Kernel, stride, padding of W; H has the same, so that rows meet the same windows. At most 8 windows per column:
+# longer sums are put together differently where windows are laid one by one.
+GEOMETRIES = [
+    (1, 1, 0),
+    (2, 2, 0),
+    (3, 2, 1),
+    (3, 1, 1),
+    (3, 3, 1),
+    (5, 3, 2),
+    (4, 4, 0),
+    (7, 4, 3),
+    (1, 4, 0),
+    (2, 3, 0),
+]
+GEOMETRIES += [(5, 5, 2), (8, 5, 1), (3, 7, 1), (8, 1, 4), (13, 2, 6), (20, 17, 3)]
+WIDTHS = [*range(1, 34), 47, 64, 65, 129]
+
+
+def gradient(shape: tuple[int, ...], dtype: Any = np.float32) -> Array:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype)
+
+
+def calls(dtype: Any) -> list[tuple[Array, tuple[int, ...], tuple[int, ...]]]:
+    found = []
+    for (kernel, stride, pad), width in itertools.product(GEOMETRIES, WIDTHS):
+        height = max(9, kernel)
+        sizes = [(size + 2 * pad - kernel) // stride + 1 for size in (height, width)]
+        if min(sizes) > 0:
+            found.append((gradient((2, 2, *sizes), dtype), (2, 2, height, width), (kernel, stride, pad)))
+    return found
+
+
+def with_limits(monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> None:
+    for name, value in limits.items():
+        assert hasattr(plan, name)
+        monkeypatch.setattr(plan, name, value)
+
+
+def recording(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The records of all plans that are made from now on."""
+    records = []
+    original = poolgrad.functional.prepare
+
+    def watch(*arguments: Any) -> plan.Plan:
+        made = original(*arguments)
+        records.append(made.record[0])
+        return made
+
+    monkeypatch.setattr(poolgrad.functional, "prepare", watch)
+    return records
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("line", LIMITS, ids=lambda line: line[0])
+def test_averages(line: tuple[str, dict[str, int], Callable[[Any], bool]], dtype: Any, monkeypatch: Any) -> None:
+    _, limits, reached = line
+    cases = calls(dtype)
+    expected = [poolgrad.avg_pool2d_backward(grad, shape, *numbers) for grad, shape, numbers in cases]
+    poolgrad.set_num_threads(3)
+    try:
+        with_limits(monkeypatch, limits)
+        records = recording(monkeypatch)
+        for (grad, shape, numbers), answer in zip(cases, expected, strict=True):
+            room = np.full((shape[0] * shape[1] * shape[2] * shape[3] + 32,), 77, dtype)
+            out = room[16:-16].reshape(shape)
+            poolgrad.avg_pool2d_backward(grad, shape, *numbers, out=out)
+            assert np.array_equal(out, answer), (shape, numbers)
+            assert (room[:16] == 77).all()
+            assert (room[-16:] == 77).all()
+    finally:
+        poolgrad.set_num_threads(2)
+    assert len(records) == len(cases)
+    assert all(reached(record) for record in records)
+
+
+@pytest.mark.parametrize(
+    "limits", [{"WIDEST_TILE": 16, "NARROWEST_TILE": 8}, {"MOST_WINDOWS_AT_ONCE": 2}, {"PART_BUDGET": 1}]
+)
+def test_adaptive_averages(limits: dict[str, int], monkeypatch: Any) -> None:
+    shapes = [((3, 5, w), (2, 4, o)) for w, o in itertools.product((1, 2, 7, 31, 33, 70), (1, 2, 3, 8, 32, 75))]
+    cases = [(gradient((2, *out)), (2, *size)) for size, out in shapes]
+    expected = [poolgrad.adaptive_avg_pool3d_backward(grad, shape) for grad, shape in cases]
+    with_limits(monkeypatch, limits)
+    for (grad, shape), answer in zip(cases, expected, strict=True):
+        assert np.array_equal(poolgrad.adaptive_avg_pool3d_backward(grad, shape), answer), (grad.shape, shape)
+
+
+def average_by_definition(grad: Array, size: tuple[int, ...], kernel: int, stride: int) -> Array:
+    square, strides = (kernel, kernel), (stride, stride)
+    return reference.avg_pool2d_backward(grad.astype(np.float64), (1, *size), square, strides, (0, 0), False, True, 0)
+
+
+@pytest.mark.parametrize("kernel", [9, 10, 15, 16, 17, 31, 32, 33, 63, 64, 100, 127])
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 5])
+def test_long_windows(kernel: int, stride: int, monkeypatch: Any) -> None:
+    """Sums of 9 windows and more, by powers of two, in one tile and in many; against exact sums in float64."""
+    size = (kernel + 2, 2 * kernel + 75)
+    out = [(n - kernel) // stride + 1 for n in size]
+    grad = gradient((1, *out))
+    got = poolgrad.avg_pool2d_backward(grad, (1, *size), kernel, stride)
+    exact = average_by_definition(grad, size, kernel, stride)
+    bound = average_by_definition(np.abs(grad), size, kernel, stride)
+    additions = sum(-(-kernel // stride) for _ in range(2))
+    assert (np.abs(got - exact) <= bound * (additions + 1) * 2.0**-24 * 1.001).all()
+    with_limits(monkeypatch, {"WIDEST_TILE": 24, "NARROWEST_TILE": 8})
+    assert np.array_equal(poolgrad.avg_pool2d_backward(grad, (1, *size), kernel, stride), got)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_a_nan_stays_in_its_window_in_long_sums(dtype: Any) -> None:
+    """Powers of two must not carry a NaN beyond the window that holds it."""
+    for place in range(0, 170, 13):
+        grad = np.ones((1, 1, 170), dtype)
+        grad[0, 0, place] = np.nan
+        result = poolgrad.avg_pool2d_backward(grad, (1, 1, 200), (1, 31), 1)
+        assert np.flatnonzero(np.isnan(result[0, 0])).tolist() == list(range(place, place + 31))
+
+
+def test_planes_of_max_split_over_any_number_of_threads(monkeypatch: Any) -> None:
+    grad = gradient((3, 5, 6, 7))
+    indices = np.random.default_rng(1).integers(0, 12 * 14, grad.shape)
+    expected = poolgrad.max_pool2d_with_indices_backward(grad, (3, 5, 12, 14), indices, 2)
+    with_limits(monkeypatch, {"BYTES_PER_PART": 1, "MOST_WINDOWS_AT_ONCE": 2})
+    try:
+        for threads in (1, 2, 4, 15, 40):
+            poolgrad.set_num_threads(threads)
+            assert np.array_equal(poolgrad.max_pool2d_with_indices_backward(grad, (3, 5, 12, 14), indices, 2), expected)
+            bad = indices.copy()
+            bad[1, 3, 2, 4], bad[2, 4, 5, 6] = -5, 999
+            with pytest.raises(poolgrad.IndexRangeError, match=r"indices\[1, 3, 2, 4\] = -5"):
+                poolgrad.max_pool2d_with_indices_backward(grad, (3, 5, 12, 14), bad, 2)
+    finally:
+        poolgrad.set_num_threads(2)
+
+
+def described(value: Any) -> Any:
+    if not isinstance(value, T):
+        return value
+    dtype = DTYPES[value.dtype]
+    return Tensor(dtype, value.shape, contiguous_strides(value.shape, dtype.itemsize), value.format)
+
+
+def test_scratch_is_bounded_for_any_plan() -> None:
+    """Planning touches no memory, so absurd shapes show the bound: 64 MB for any number of threads."""
+    for threads, dtype in itertools.product((1, 2, 64, 1000), ("float32", "float64")):
+        poolgrad.set_num_threads(threads)
+        try:
+            for size, kernel, stride in itertools.product((2**10, 2**20, 2**28), (2, 31, 4096, 2**19), (1, 2, 1000)):
+                out = (size - kernel) // stride + 1
+                if out < 1:
+                    continue
+                tensors = {
+                    "gradOutput": T((1, 1, out, out), dtype),
+                    "self": T((1, 1, size, size), dtype),
+                    "gradInput": T((1, 1, size, size), dtype),
+                }
+                values = LEGAL[AVG] | tensors | {"kernelSize": (kernel,), "stride": (stride,)}
+                made = prepare(REGISTRY[AVG], ANY, {name: described(value) for name, value in values.items()})
+                assert made.scratch_bytes <= 64_000_000, (threads, size, kernel, stride)
+        finally:
+            poolgrad.set_num_threads(2)
