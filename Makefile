@@ -14,7 +14,7 @@ demo: $(STAMP) ## the documents' sample calls, with their results next to the ex
 	$(BIN)/python examples/demo.py
 
 test: $(STAMP) ## all tests that need no torch
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 test-torch: $(TORCH_STAMP) ## the tests against torch 2.13.0, which is installed for them
 	$(BIN)/python -m pytest tests/torch_oracle --override-ini=addopts="--import-mode=importlib -ra"
@@ -44,9 +44,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@echo "installing poolgrad and its development tools into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 
 $(TORCH_STAMP): $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	@echo "installing torch 2.13.0 into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	@touch $@

@@ -32,24 +32,24 @@ from poolgrad.tensor import Tensor, contiguous_strides
 
 # The order of the checks, as the contract tells it, row by row; rows of our own stand where they are harmless.
 ORDER = {
-    AVG: """gradOutput-null self-null kernelSize-null padding-null gradInput-null handles product int64
+    AVG: """gradOutput-null self-null kernelSize-null padding-null gradInput-null product handles int64
         gradOutput-dtype gradOutput-dtype-as-gradInput self-dtype-as-gradInput
         gradOutput-format self-format-as-gradInput gradOutput-rank gradOutput-rank-as-self NCL-rank negative-dims
         kernelSize-length kernelSize-positive stride-length stride-positive padding-length padding-half
         padding-negative cubeMathType-range cubeMathType-dtype self-shape-as-gradInput empty gradOutput-NC
         gradOutput-pooled divisorOverride-range sizes gradInput-writable""",
-    ADAPTIVE_AVG: """gradOutput-null self-null out-null handles product int64 self-rank gradOutput-rank-as-self
+    ADAPTIVE_AVG: """gradOutput-null self-null out-null product handles int64 self-rank gradOutput-rank-as-self
         out-rank-as-self self-dims out-shape-as-self gradOutput-NC gradOutput-dims gradOutput-dtype
         gradOutput-dtype-as-self self-dtype-as-out gradOutput-format-as-self self-format-as-out gradOutput-format
         sizes out-writable""",
     MAX: """gradOutput-null self-null indices-null kernelSize-null stride-null padding-null dilation-null
-        gradInput-null handles product int64 gradOutput-dtype gradOutput-dtype-as-self gradInput-dtype-as-self
+        gradInput-null product handles int64 gradOutput-dtype gradOutput-dtype-as-self gradInput-dtype-as-self
         indices-dtype self-format gradOutput-format-as-self indices-format-as-self gradInput-format-as-self
         gradOutput-rank NCL-rank kernelSize-length stride-length padding-length dilation-length kernelSize-positive
         stride-positive padding-negative padding-half dilation-one dilation-positive gradInput-shape-as-self
         self-dims windows-fit windows-not-empty gradOutput-pooled indices-shape-as-gradOutput sizes
         gradInput-writable""",
-    ADAPTIVE_MAX: """gradOutput-null self-null indices-null gradInput-null handles product int64 gradOutput-dtype
+    ADAPTIVE_MAX: """gradOutput-null self-null indices-null gradInput-null product handles int64 gradOutput-dtype
         gradOutput-dtype-as-self gradInput-dtype-as-self indices-dtype gradOutput-rank-as-self indices-rank-as-self
         gradInput-rank-as-self gradOutput-shape-as-indices self-shape-as-gradInput gradOutput-format-as-self
         indices-format-as-self gradInput-format-as-self self-format self-rank NCL-rank negative-dims gradOutput-NC

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -13,6 +15,9 @@ import pytest
 
 import poolgrad
 from poolgrad import AclnnError, IndexRangeError
+from poolgrad.adapters import dense_strides
+from poolgrad.dtypes import FLOAT32
+from poolgrad.tensor import Tensor
 
 GRAD = np.ones((2, 3, 4, 4), np.float32)
 SHAPE = (2, 3, 8, 8)
@@ -68,6 +73,21 @@ def test_refused_with_its_status(line: tuple[str, Any, int, str]) -> None:
     assert isinstance(caught.value, ValueError)
 
 
+class Endless:
+    """A sequence that lies about its end."""
+
+    def __len__(self) -> int:
+        return 10**9
+
+    def __getitem__(self, i: int) -> int:
+        return 2
+
+
+class NoDevice:
+    def __dlpack__(self, **more: Any) -> Any:
+        raise AssertionError("never asked for")
+
+
 # Things that are no arrays or numbers at all.
 MISTAKEN: list[tuple[str, Any, str]] = [
     ("a list as gradient", lambda: average(grad=[[1.0]]), "grad_output must be a NumPy array"),
@@ -84,6 +104,9 @@ MISTAKEN: list[tuple[str, Any, str]] = [
     ("a number for a flag", lambda: average(count_include_pad=2), "count_include_pad must be True or False"),
     ("a layout that is no text", lambda: maximum(data_format=1), "data_format must be a string"),
     ("a masked array", lambda: average(grad=np.ma.masked_array(GRAD)), "mask"),
+    ("a dict as kernel", lambda: average(kernel_size={2: 1}), "kernel_size must be"),
+    ("an endless kernel", lambda: average(kernel_size=Endless()), "kernel_size must be"),
+    ("DLPack without a device", lambda: average(grad=NoDevice()), "grad_output has __dlpack__, but"),
     ("a list as out", lambda: average(out=[0.0]), "out must be a NumPy array"),
     ("indices in a list", lambda: maximum(indices=[0]), "indices must be a NumPy array"),
 ]
@@ -252,6 +275,49 @@ def test_bfloat16_arrays_that_dlpack_can_not_carry() -> None:
     assert average(grad=Wrapped()).dtype == ml_dtypes.bfloat16
 
 
+def test_a_copy_is_no_output() -> None:
+    """An object that can only give a copy of its memory would silently keep its old values."""
+
+    class OnlyCopies:
+        def __dlpack__(self, **more: Any) -> Any:
+            raise BufferError("no")
+
+        def __dlpack_device__(self) -> tuple[int, int]:
+            return (1, 0)
+
+        def __array__(self, *args: Any, **more: Any) -> Any:
+            return np.zeros(SHAPE, np.float32)
+
+    with pytest.raises(TypeError, match="out can't be read through DLPack"):
+        average(out=OnlyCopies())
+
+
+def test_subclasses_count_by_their_memory() -> None:
+    class Liar(np.ndarray):  # type: ignore[type-arg]
+        @property
+        def strides(self) -> tuple[int, ...]:  # type: ignore[override]
+            return (10**9,) * 4
+
+    assert np.array_equal(average(grad=GRAD.view(Liar)), average())
+    assert type(average(grad=GRAD.view(Liar))) is np.ndarray
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "expected"),
+    [
+        ((2, 1, 4, 4), (64, 4, 16, 4), (64, 4, 16, 4)),
+        ((2, 3, 4, 4), (0, 4, 48, 12), (192, 4, 48, 12)),
+        ((2, 3, 4, 4), (192, -4, 48, 12), (192, 4, 48, 12)),
+        ((2, 3, 4, 4), (0, 0, 0, 0), (192, 64, 16, 4)),
+        ((2, 3, 4, 4), (1000, 300, 60, 12), (192, 64, 16, 4)),
+    ],
+)
+def test_layout_of_the_result(shape: Any, strides: Any, expected: Any) -> None:
+    """Dense strides are kept to the letter, others in their order, broadcast axes where they stand."""
+    tensor = Tensor(FLOAT32, shape, strides, "NCHW")
+    assert dense_strides(tensor, 4) == expected
+
+
 def test_thread_numbers() -> None:
     before = poolgrad.get_num_threads()
     try:
@@ -308,3 +374,74 @@ def test_a_forked_child_computes() -> None:
         os._exit(0 if np.array_equal(average(LARGE_GRAD, LARGE_SHAPE), expected) else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
+
+
+def run_program(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_calls_after_the_main_thread_has_ended() -> None:
+    """Threads can no longer be started then, nor handed work; a large call must still come out right."""
+    code = """if True:
+        import atexit, threading, numpy as np, poolgrad
+        poolgrad.set_num_threads(4)
+        def call(where):
+            result = poolgrad.avg_pool2d_backward(np.ones((8, 16, 128, 128), 'f4'), (8, 16, 256, 256), 2)
+            print(where, float(result.sum()), flush=True)
+        def late():
+            threading.main_thread().join()
+            call('late')
+        threading.Thread(target=late).start()
+        atexit.register(call, 'atexit')
+    """
+    done = run_program(code)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split("\n")[:2]) == ["atexit 2097152.0", "late 2097152.0"]
+
+
+def test_calls_while_no_thread_can_be_started() -> None:
+    """The caller does what no worker can; nothing is left behind that writes into memory given back."""
+    code = """if True:
+        import threading, numpy as np, poolgrad
+        grad = np.ones((8, 16, 128, 128), 'f4')
+        expected = poolgrad.avg_pool2d_backward(grad, (8, 16, 256, 256), 2)
+        real, left = threading.Thread.start, [3]
+        def start(self):
+            if not left[0]:
+                raise RuntimeError("can't start new thread")
+            left[0] -= 1
+            real(self)
+        threading.Thread.start = start
+        poolgrad.set_num_threads(16)
+        for _ in range(20):
+            assert np.array_equal(poolgrad.avg_pool2d_backward(grad, (8, 16, 256, 256), 2), expected)
+        assert left == [0]
+    """
+    done = run_program(code)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_forked_during_the_first_call() -> None:
+    """The fork waits until the kernel is loaded: the child has no thread that could finish loading it."""
+    code = """if True:
+        import os, sys, threading, time, numpy as np, poolgrad, warnings
+        warnings.simplefilter('ignore')
+        grad = np.ones((1, 1, 2, 2), 'f4')
+        started = threading.Event()
+        def first():
+            started.set()
+            poolgrad.avg_pool2d_backward(grad, (1, 1, 4, 4), 2)
+        thread = threading.Thread(target=first)
+        thread.start()
+        started.wait()
+        while 'numba' not in sys.modules:
+            time.sleep(0.001)
+        child = os.fork()
+        result = poolgrad.avg_pool2d_backward(grad, (1, 1, 4, 4), 2)
+        if child == 0:
+            os._exit(0 if (result == 0.25).all() else 1)
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    done = run_program(code)
+    assert done.returncode == 0, done.stderr

@@ -22,14 +22,14 @@ class Array(NamedTuple):
     owner: Any
 
 
-def describe(value: Any, name: str, format: str) -> Array:
+def describe(value: Any, name: str, format: str, *, output: bool = False) -> Array:
     """Read an array of any known kind; ``TypeError`` if it is none."""
     if isinstance(value, np.ndarray):
         return _describe_numpy(value, name, format)
     if is_torch(value):
         return _describe_torch(value, name, format)
     if hasattr(value, "__dlpack__"):
-        return _describe_numpy(_from_dlpack(value, name), name, format)
+        return _describe_numpy(_from_dlpack(value, name, output), name, format)
     raise TypeError(
         f"{name} must be a NumPy array, a torch CPU tensor or an object with __dlpack__, "
         f"got {type(value).__name__}. Try numpy.asarray({name})."
@@ -46,32 +46,52 @@ def new_array(like: Any, tensor: Tensor) -> Any:
     if is_torch(like):
         steps = tuple(step // tensor.dtype.itemsize for step in tensor.strides)
         return sys.modules["torch"].empty_strided(tensor.shape, steps, dtype=like.dtype)
-    order = sorted(range(tensor.rank), key=lambda axis: -tensor.strides[axis])
+    order = sorted(range(tensor.rank), key=lambda axis: (-tensor.strides[axis], -tensor.shape[axis]))
     dense = np.empty([tensor.shape[axis] for axis in order], like.dtype)
     return dense.transpose(np.argsort(order))
 
 
 def dense_strides(tensor: Tensor, itemsize: int) -> tuple[int, ...]:
     """Byte strides of a dense array whose axes lie in memory in the order of the tensor's."""
-    sized = [(step, size) for step, size in zip(tensor.strides, tensor.shape, strict=True) if size > 1]
-    if any(step == 0 for step, _ in sized):  # a broadcast view has no order of its own
-        return contiguous_strides(tensor.shape, itemsize)
-    order = sorted(range(tensor.rank), key=lambda axis: -abs(tensor.strides[axis]))
-    steps = contiguous_strides([tensor.shape[axis] for axis in order], itemsize)
-    return tuple(steps[order.index(axis)] for axis in range(tensor.rank))
+    # An axis with steps of 0 (broadcast) has no place of its own: it stays where it stands in the shape.
+    moving = [axis for axis in range(tensor.rank) if tensor.strides[axis]]
+    order = sorted(moving, key=lambda axis: (-abs(tensor.strides[axis]), tensor.shape[axis] == 1))
+    for axis in range(tensor.rank):
+        if not tensor.strides[axis]:
+            order.insert(axis, axis)
+    dense = contiguous_strides([tensor.shape[axis] for axis in order], itemsize)
+    steps = tuple(dense[order.index(axis)] for axis in range(tensor.rank))
+    # Where x is dense itself its strides are kept to the letter, also those of axes of size 1.
+    kept = tuple(step // max(tensor.dtype.itemsize, 1) * itemsize for step in tensor.strides)
+    is_dense = all(size <= 1 or one == other for size, one, other in zip(tensor.shape, steps, kept, strict=True))
+    return kept if is_dense and min(kept, default=1) > 0 else steps
 
 
 def _describe_numpy(array: Any, name: str, format: str) -> Array:
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, and the mask would be ignored. Pass {name}.filled(0).")
+    array = np.asarray(array)  # of a subclass only the memory counts
     dtype = array.dtype
     known = DTYPES.get(dtype.name) if dtype.isnative else None
-    described = known or foreign_dtype(dtype.str if not dtype.isnative else dtype.name, 8 * dtype.itemsize)
-    tensor = Tensor(described, array.shape, array.strides, format, array.flags.writeable)
+    strange = dtype.name if dtype.isnative else f"{dtype.name} in swapped byte order"
+    tensor = Tensor(
+        known or foreign_dtype(strange, 8 * dtype.itemsize),
+        array.shape,
+        array.strides,
+        format,
+        array.flags.writeable,
+    )
     return Array(tensor, array.__array_interface__["data"][0], array)
 
 
 def _describe_torch(value: Any, name: str, format: str) -> Array:
+    try:
+        return _read_torch(value, name, format)
+    except RuntimeError as error:  # what torch raises for tensors of its own special kinds
+        raise TypeError(f"{name} must be an ordinary dense tensor on the CPU: {error}") from error
+
+
+def _read_torch(value: Any, name: str, format: str) -> Array:
     torch = sys.modules["torch"]
     if value.requires_grad:
         raise TypeError(
@@ -82,34 +102,45 @@ def _describe_torch(value: Any, name: str, format: str) -> Array:
         raise TypeError(f"{name} must be a dense tensor on the CPU, got {value.layout} on {value.device}.")
     if value.is_conj() or value.is_neg():
         raise TypeError(f"{name} is a lazily negated view. Pass {name}.resolve_neg().")
-    dtype = foreign_dtype(str(value.dtype).removeprefix("torch."), 8 * value.element_size())
-    strides = tuple(step * value.element_size() for step in value.stride())
-    return Array(Tensor(dtype, tuple(value.shape), strides, format), value.data_ptr(), value)
+    itemsize = value.element_size()
+    dtype = foreign_dtype(str(value.dtype).removeprefix("torch."), 8 * itemsize)
+    tensor = Tensor(dtype, tuple(value.shape), tuple(step * itemsize for step in value.stride()), format)
+    # Fake tensors, lazy zeros and tensors whose storage was taken away have a shape, but no memory behind it.
+    end = value.storage_offset() * itemsize + tensor.byte_range[1]
+    if tensor.count and (not value.data_ptr() or value.untyped_storage().nbytes() < end):
+        raise TypeError(f"{name} has no memory behind its shape. Pass an ordinary tensor.")
+    return Array(tensor, value.data_ptr(), value)
 
 
-def _from_dlpack(value: Any, name: str) -> Any:
-    device = value.__dlpack_device__()[0]
+def _from_dlpack(value: Any, name: str, output: bool) -> Any:
+    try:
+        device = int(value.__dlpack_device__()[0])
+    except Exception as error:
+        raise TypeError(f"{name} has __dlpack__, but its __dlpack_device__ does not answer: {error!r}") from error
     if device != _DLPACK_CPU:
-        raise TypeError(
-            f"{name} must be on the CPU, its DLPack device type is {int(device)}. Copy it to the CPU first."
-        )
+        raise TypeError(f"{name} must be on the CPU, its DLPack device type is {device}. Copy it there first.")
     try:
         return np.from_dlpack(value)
     except Exception as error:
-        array = _without_numpy_dlpack(value)
+        array = _without_numpy_dlpack(value, output)
         if array is None:
             raise TypeError(f"{name} can't be read through DLPack: {error}") from error
         return array
 
 
-def _without_numpy_dlpack(value: Any) -> Any:
-    """NumPy's reader refused: bfloat16 we read ourselves, else the owner may know how to make a NumPy array."""
+def _without_numpy_dlpack(value: Any, output: bool) -> Any:
+    """NumPy's reader refused: bfloat16 we read ourselves, else the owner may know how to make a NumPy array.
+
+    That array may be a copy, so it does not do for an output.
+    """
     from .dlpack import read_bfloat16  # with ml_dtypes, which few calls need
 
     with contextlib.suppress(Exception):
         array = read_bfloat16(value)
         if array is not None:
             return array
+    if output:
+        return None
     with contextlib.suppress(Exception):
         array = np.asarray(value)
         if array.dtype != object:

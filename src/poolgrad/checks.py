@@ -82,8 +82,8 @@ def product_has_operator(products: tuple[Product, ...]) -> Check:
 
 
 def numbers_fit(parameters: Iterable[Parameter]) -> Check:
-    """Every integer fits 64 bits; only Python can break it."""
-    names = [p.name for p in parameters if p.kind in ("tensor", "ints", "int")]
+    """Every integer fits 64 bits, every flag is one; only Python can break it."""
+    names = [p.name for p in parameters]
 
     def test(call: Call) -> Broken | None:
         for name in names:
@@ -92,10 +92,10 @@ def numbers_fit(parameters: Iterable[Parameter]) -> Check:
             for number in numbers:
                 if not isinstance(number, int) or not INT64_MIN <= number <= INT64_MAX:
                     got = number.text if isinstance(number, BadHandle) else number_text(number)
-                    return Broken(name, "64-bit integers", got, "Use a number between -2^63 and 2^63-1.")
+                    return Broken(name, "64-bit integers or flags", got, "Use a number between -2^63 and 2^63-1.")
         return None
 
-    return Check("int64", "every number is a 64-bit integer", test, source=SAFE)
+    return Check("int64", "every number is a 64-bit integer, every flag true or false", test, source=SAFE)
 
 
 def sizes_fit(parameters: Iterable[Parameter], extra: Callable[[Call], int] | None = None) -> Check:
@@ -107,6 +107,9 @@ def sizes_fit(parameters: Iterable[Parameter], extra: Callable[[Call], int] | No
             tensor = call.tensor(name)
             if tensor.dtype.nbytes(tensor.count) > INT64_MAX:
                 return Broken(name, "at most 2^63-1 bytes", f"shape {shown(tensor.shape)}", "Use a smaller shape.")
+            if max(map(abs, tensor.byte_range)) > INT64_MAX:
+                got = f"byte strides {shown(tensor.strides)}"
+                return Broken(name, "elements less than 2^63 bytes apart", got, "Use smaller strides.")
         if extra is not None and extra(call) > INT64_MAX:
             shape = shown(call.tensor("self").shape)
             return Broken("self", "windows whose positions fit 64 bits", f"shape {shape}", "Use smaller sizes.")
@@ -135,12 +138,10 @@ def dtype_in(names: tuple[str, ...], allowed: tuple[str, ...], *, on: Products =
         for name in names:
             dtype = call.tensor(name).dtype
             if dtype.name not in allowed:
-                return Broken(
-                    name, f"dtype {listed(allowed)}", dtype.name, f"Convert {name}, or choose another product."
-                )
+                return Broken(name, f"dtype {listed(allowed)}", dtype.name, f"Convert {name} to one of these.")
         return None
 
-    says = f"{joined(names)} have dtype {listed(allowed)}"
+    says = f"dtype of {joined(names)} is {listed(allowed)}"
     return Check(f"{names[0]}-dtype", says, test, on=on, allowed=allowed)
 
 
@@ -151,10 +152,10 @@ def format_in(
         for name in names:
             got = call.tensor(name).format
             if got not in allowed:
-                return Broken(name, f"format {listed(allowed)}", got, f"Create {name} with one of these formats.")
+                return Broken(name, f"format {listed(allowed)}", got, "Use one of these formats.")
         return None
 
-    says = f"{joined(names)} have format {listed(allowed)}"
+    says = f"format of {joined(names)} is {listed(allowed)}"
     return Check(f"{names[0]}-format", says, test, on=on, source=source, allowed=allowed)
 
 
@@ -199,7 +200,7 @@ def rank_in(names: tuple[str, ...], allowed: tuple[int, ...]) -> Check:
                 return Broken(name, f"rank {listed(allowed)}", got, f"Reshape {name}.")
         return None
 
-    return Check(f"{names[0]}-rank", f"{joined(names)} have rank {listed(allowed)}", test)
+    return Check(f"{names[0]}-rank", f"rank of {joined(names)} is {listed(allowed)}", test)
 
 
 def dims(

@@ -18,6 +18,8 @@ from .products import ANY, find_product
 from .tensor import Tensor, contiguous_strides
 
 Ints = SupportsIndex | Sequence[SupportsIndex]
+# Enough for any mistake that deserves the contract's answer about lengths.
+MOST_VALUES = 1000
 
 
 def avg_pool2d_backward(
@@ -166,7 +168,7 @@ def _describe(op: Operator, given: Mapping[str, Any], format: str) -> dict[str, 
     for p in op.tensors:
         value = given[p.name]
         if value is not None and not (p.name == "self" and isinstance(value, tuple | list)):
-            found[p.name] = adapters.describe(value, p.python_name, format)
+            found[p.name] = adapters.describe(value, p.python_name, format, output=p.output)
     return found
 
 
@@ -192,9 +194,10 @@ def _ints(value: Any, name: str) -> tuple[int, ...] | None:
         return None
     if hasattr(value, "__index__") and not getattr(value, "ndim", 0):
         return (_int(value, name),)
-    if isinstance(value, str | bytes) or not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):
+    strange = isinstance(value, str | bytes | dict) or not hasattr(value, "__len__")
+    if strange or not hasattr(value, "__getitem__") or len(value) > MOST_VALUES:
         raise TypeError(f"{name} must be an integer or a sequence of one or two integers, got {value!r}.")
-    return tuple(_int(item, name) for item in value)
+    return tuple(_int(value[i], name) for i in range(len(value)))
 
 
 def _flag(value: Any, name: str) -> bool:

@@ -7,6 +7,7 @@ planes for scatters); threads take contiguous ranges of units, which never chang
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from . import threads
 from .contract import Call
 from .dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, DType
+from .kernels.record import RECORD, ROOM, ROWS_IN_TABLE, WIDE_ROOM
 from .tensor import Tensor, as_planes
 from .windows import FIXED, Axis
 
@@ -24,17 +26,6 @@ CODES = {FLOAT32: 0, FLOAT64: 1, FLOAT16: 2, BFLOAT16: 3, INT32: 4, INT64: 5}
 # What grad_output is rounded to before anything else ("computed in X").
 ROUNDINGS = {"kept": 0, "float16": 1, "hf32": 2, "hf32 of Ascend 950": 3}
 
-_AXIS_FIELDS = ("rule", "size", "out", "kernel", "stride", "pad", "counting")
-_STEP_FIELDS = ("grad_steps", "index_steps", "result_steps")
-_NUMBER_FIELDS = ("channels", "code", "index_code", "itemsize", "rounding", "divisor", "wide")
-_PATH_FIELDS = ("streams", "terms", "ones", "plain", "streaming", "direct")
-_TILING_FIELDS = ("tile", "chunk", "depth_slots", "row_slots")
-RECORD = np.dtype(
-    [(name, np.int64, (3,)) for name in _AXIS_FIELDS]  # for D, H, W
-    + [(name, np.int64, (5,)) for name in _STEP_FIELDS]  # for N, C, D, H, W
-    + [(name, np.int64) for name in (*_NUMBER_FIELDS, *_PATH_FIELDS, *_TILING_FIELDS)]
-)
-
 # One part's scratch should stay in a core's second-level cache; all parts together stay well below 64 MB.
 PART_BUDGET, TOTAL_BUDGET = 1 << 20, 32 << 20
 MOST_PARTS = 64
@@ -42,8 +33,6 @@ WIDEST_TILE, NARROWEST_TILE = 4096, 64
 MOST_WINDOWS_AT_ONCE = 4096
 # Fixed windows: strides that constant shuffles can lay out, and the longest sums that fit scratch.
 LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 4096
-# What kernels may overrun in scratch, in elements, and how many rows they tabulate: as in kernels/average.py.
-ROOM, WIDE_ROOM, ROWS_IN_TABLE = 16, 64, 1024
 # Outputs that no cache will hold are written past it.
 STREAM_FROM = 32 << 20
 ALIGNMENT = 64
@@ -162,8 +151,8 @@ def plan_scatter(call: Call, *, grad: str, indices: str, result: str, layout: st
 
 def _record(dtype: DType, channels: int, axes: tuple[Axis, ...]) -> npt.NDArray[np.void]:
     record = np.zeros(1, RECORD)
-    for name in _AXIS_FIELDS:
-        record[name] = [getattr(axis, name) for axis in axes]
+    for field in dataclasses.fields(Axis):
+        record[field.name] = [getattr(axis, field.name) for axis in axes]
     record["channels"], record["code"] = channels, CODES[dtype]
     return record
 

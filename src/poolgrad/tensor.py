@@ -72,5 +72,6 @@ def as_planes(tensor: Tensor, layout: str) -> Planes:
     axes = [letters.find(letter) for letter in "NCDHW"]
     return Planes(
         tuple(1 if axis < 0 else tensor.shape[axis] for axis in axes),
-        tuple(0 if axis < 0 else tensor.strides[axis] for axis in axes),
+        # An axis that is never stepped along may have any stride, even one that no kernel could hold.
+        tuple(0 if axis < 0 or tensor.shape[axis] <= 1 else tensor.strides[axis] for axis in axes),
     )

@@ -66,7 +66,7 @@ class _AvgPool2d(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
         (x,) = ctx.saved_tensors
-        return gradients.avg_pool2d_backward(grad, x.detach(), *ctx.arguments), None
+        return gradients.avg_pool2d_backward(grad.detach(), x.detach(), *ctx.arguments), None
 
 
 class _AdaptiveAvgPool3d(torch.autograd.Function):
@@ -79,7 +79,7 @@ class _AdaptiveAvgPool3d(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
         (x,) = ctx.saved_tensors
-        return gradients.adaptive_avg_pool3d_backward(grad, x.detach()), None
+        return gradients.adaptive_avg_pool3d_backward(grad.detach(), x.detach()), None
 
 
 class _MaxPool2d(torch.autograd.Function):
@@ -95,7 +95,7 @@ class _MaxPool2d(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor, _: Any) -> tuple[Any, ...]:
         x, indices = ctx.saved_tensors
-        return gradients.max_pool2d_with_indices_backward(grad, x.detach(), indices, *ctx.arguments), None
+        return gradients.max_pool2d_with_indices_backward(grad.detach(), x.detach(), indices, *ctx.arguments), None
 
 
 class _AdaptiveMaxPool2d(torch.autograd.Function):
@@ -110,4 +110,4 @@ class _AdaptiveMaxPool2d(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor, _: Any) -> tuple[Any, ...]:
         x, indices = ctx.saved_tensors
-        return gradients.adaptive_max_pool2d_backward(grad, x.detach(), indices), None
+        return gradients.adaptive_max_pool2d_backward(grad.detach(), x.detach(), indices), None

@@ -290,7 +290,7 @@ REFUSED = [
     ("null before the kind", None, 16, b"x", 1, 9, 100000),
     ("unknown kind", "dev", 16, b"x" * 16, 16, 5, 100000),
     ("kind of a wrong type", "dev", 16, b"x" * 16, 16, "H2D", 100000),
-    ("unknown kind before destMax", "dev", 1, b"x" * 16, 16, 5, 100000),
+    ("destMax before an unknown kind", "dev", 1, b"x" * 16, 16, 5, 107000),
     ("count beyond destMax", "dev", 15, b"x" * 16, 16, H2D, 107000),
     ("count beyond the block", "dev", 17, b"x" * 17, 17, H2D, 107000),
     ("interior address beyond the block", "dev+1", 16, b"x" * 16, 16, H2D, 107000),

@@ -472,3 +472,61 @@ def test_every_determinism_level_gives_the_same_bits(stream: int, level: int) ->
     assert call.run(stream) == 0
     assert acl.aclrtSynchronizeStream(stream) == 0
     assert np.array_equal(call.result(), poolgrad.avg_pool2d_backward(grad, call.shape, 2))
+
+
+@pytest.mark.parametrize("flag", [True, np.True_, 1, np.int8(1)])
+def test_flags_of_every_kind_count(stream: int, flag: Any) -> None:
+    """Five columns in windows of two: only ceil mode has three of them."""
+    tensors = [describe((1, 1, n, n), "float32", "NCHW") for n in (3, 5, 5)]
+    kernel, padding = acl.aclCreateIntArray([2]), acl.aclCreateIntArray([0])
+    assert phase_one(AVG, tensors[0], tensors[1], kernel, None, padding, flag, True, 0, 0, tensors[2])[2] == 0, (
+        message()
+    )
+
+
+@pytest.mark.parametrize("flag", ["yes", 1.0, None, [1]])
+def test_what_is_no_flag_is_refused(stream: int, flag: Any) -> None:
+    call = AvgCall()
+    arguments = list(call.arguments())
+    for place in (5, 6):
+        wrong = [*arguments[:place], flag, *arguments[place + 1 :]]
+        assert phase_one(AVG, *wrong)[2] == 161002
+        assert "; rule int64:" in message()
+
+
+def test_strides_that_no_kernel_could_hold(stream: int) -> None:
+    """Along an axis of size 1 a stride means nothing; elsewhere it must lead to a place that can exist."""
+    call = AvgCall(np.arange(1, 5, dtype=np.float32).reshape(1, 1, 2, 2))
+    block = upload(np.zeros(16, np.float32))
+    out = view((1, 1, 4, 4), (2**62, -(2**70), 4, 1), 0, 16, block)
+    size, executor, ret = phase_one(AVG, *call.arguments(out=out))
+    assert ret == 0, message()
+    assert acl.aclnnAvgPool2dBackward(acl.aclrtMalloc(size, 0)[0], size, executor, stream) == 0, message()
+    assert acl.aclrtSynchronizeStream(stream) == 0
+    assert np.array_equal(download(block, call.shape, np.float32), call.expected)
+    for strides in ((16, 16, 2**61, 1), (16, 16, 4, -(2**63))):
+        far = view((1, 1, 4, 4), strides, 0, 16, block)
+        assert phase_one(AVG, *call.arguments(out=far))[2] == 161002
+        assert "; rule sizes:" in message()
+
+
+def test_negative_storage_holds_nothing(stream: int) -> None:
+    call = AvgCall(np.arange(1, 5, dtype=np.float32).reshape(1, 1, 2, 2))
+    out = acl.aclCreateTensor(call.shape, acl.ACL_FLOAT, None, 0, acl.ACL_FORMAT_NCHW, (-4, -4), call.out_at)
+    size, executor, ret = phase_one(AVG, *call.arguments(out=out))
+    assert ret == 0, message()
+    assert acl.aclnnAvgPool2dBackward(acl.aclrtMalloc(size, 0)[0], size, executor, stream) == 161002
+    assert "; rule view-in-storage:" in message()
+
+
+def test_endless_sequences_end() -> None:
+    class Endless:
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, i: int) -> int:
+            return 2
+
+    array = acl.aclCreateIntArray(Endless())  # type: ignore[arg-type]
+    assert acl.aclGetIntArraySize(array) == (2, 0)
+    assert acl.aclDestroyIntArray(array) == 0

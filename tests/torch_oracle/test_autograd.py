@@ -70,3 +70,13 @@ def test_training_reaches_the_same_weights() -> None:
         torch.testing.assert_close(
             train(getattr(poolgrad.torch, name)), train(getattr(functional, name)), rtol=1e-12, atol=1e-12
         )
+
+
+def test_a_first_derivative_with_its_graph_kept() -> None:
+    """create_graph is common in practice; only a second derivative is refused."""
+    x = torch.randn(1, 2, 8, 8, requires_grad=True)
+    (grad,) = torch.autograd.grad(poolgrad.torch.avg_pool2d(x, 2).pow(2).sum(), x, create_graph=True)
+    (expected,) = torch.autograd.grad(functional.avg_pool2d(x, 2).pow(2).sum(), x)
+    torch.testing.assert_close(grad.detach(), expected)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        grad.sum().backward()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -34,7 +35,7 @@ def as_ints(values: object) -> tuple[int, ...] | None:
     if isinstance(values, (str, bytes, bytearray, Mapping, AbstractSet)) or not hasattr(values, "__len__"):
         return None
     try:
-        numbers = [as_int(value) for value in values]  # type: ignore[attr-defined]
+        numbers = [as_int(value) for value in itertools.islice(values, len(values))]  # type: ignore[call-overload]
     except Exception:  # noqa: BLE001 - and so may a foreign __iter__
         return None
     return tuple(number for number in numbers if number is not None) if None not in numbers else None

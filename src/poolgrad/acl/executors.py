@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..contract import BadHandle, Operator, Value, enforce, prepare
 from ..errors import AclnnError
 from ..execute import execute
@@ -128,11 +130,13 @@ def _require_up() -> None:
 
 def _value(kind: str, argument: object) -> Value:
     """An argument as the contract sees it."""
-    if kind == "bool":
-        return bool(as_int(argument))
-    if kind == "int":
+    if kind == "bool" and isinstance(argument, np.bool_):  # which is no integer to Python
+        return bool(argument)
+    if kind in ("bool", "int"):
         number = as_int(argument)
-        return BadHandle(shown_value(argument)) if number is None else number
+        if number is None:
+            return BadHandle(shown_value(argument))
+        return bool(number) if kind == "bool" else number
     if is_null(argument):
         return None
     found = _object(kind, argument)
@@ -151,7 +155,8 @@ def find_executor(handle: object, null_status: int) -> Executor:
         raise refusal(null_status, "executor is null; pass the one that phase one gave")
     found = HANDLES.get(handle, EXECUTOR)
     if not isinstance(found, Executor):
-        text = f"executor is {HANDLES.describe(handle, EXECUTOR)}; it serves one run, unless made repeatable"
+        what = HANDLES.describe(handle, EXECUTOR).replace("a destroyed", "a used or destroyed")
+        text = f"executor is {what}; it serves one run, unless made repeatable"
         raise refusal(ACLNN_ERR_PARAM_INVALID, f"{text} with aclSetAclOpExecutorRepeatable right after phase one")
     return found
 

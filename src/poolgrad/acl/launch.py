@@ -32,8 +32,12 @@ class Launch(Call):
         return ARENA.find(tensor.address, storage_bytes(tensor))
 
 
+def storage_elements(tensor: AclTensor) -> int:
+    return math.prod(max(size, 0) for size in tensor.storage_dims)
+
+
 def storage_bytes(tensor: AclTensor) -> int:
-    return tensor.tensor.dtype.nbytes(math.prod(tensor.storage_dims))
+    return tensor.tensor.dtype.nbytes(storage_elements(tensor))
 
 
 def first_element(tensor: AclTensor) -> int:
@@ -87,7 +91,7 @@ def _views_in_storage(call: Call) -> Broken | None:
     for name, value in call.placed():
         itemsize = value.tensor.dtype.itemsize
         low, high = (edge // itemsize + value.offset for edge in value.tensor.byte_range)
-        storage = math.prod(value.storage_dims)
+        storage = storage_elements(value)
         if low < 0 or high > storage:
             got = f"elements {low} to {high - 1}"
             change = "Correct the strides, the offset or the storage shape."

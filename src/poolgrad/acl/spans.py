@@ -76,13 +76,13 @@ def plan_copy(dst: object, dest_max: object, src: object, count: object, kind: o
     for name, place in (("dst", dst), ("src", src)):
         if not isinstance(place, np.ndarray) and is_null(place):
             raise refusal(ACL_ERROR_INVALID_PARAM, f"{name} is null; pass an address or a Python buffer")
+    room = integer("destMax", dest_max, SIZE)
+    if nbytes > room:
+        raise _bad(f"count = {nbytes} is more than destMax = {room}; copy less, or pass the true size of dst")
     sides = SIDES.get(integer("kind", kind, INT32))
     if sides is None:
         known = "ACL_MEMCPY_HOST_TO_HOST (0) to ACL_MEMCPY_DEFAULT (4)"
         raise refusal(ACL_ERROR_INVALID_PARAM, f"kind = {shown(kind)} is unknown; pass one of {known}")
-    room = integer("destMax", dest_max, SIZE)
-    if nbytes > room:
-        raise _bad(f"count = {nbytes} is more than destMax = {room}; copy less, or pass the true size of dst")
     return Copy(
         _find_span("dst", dst, nbytes, sides[0], writable=True),
         _find_span("src", src, nbytes, sides[1], writable=False),

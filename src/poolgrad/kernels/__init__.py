@@ -5,23 +5,36 @@ Importing this package costs nothing: Numba is loaded with the first kernel.
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+# Held while Numba is imported and kernels are compiled. A fork waits for it: a child that was forked in the middle
+# would wait for ever for locks of a thread that it does not have.
+_loading = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
 
-@cache
+
 def kernel(name: str, compute: str) -> Callable[..., int]:
     """The kernel of that name ("average", "scatter") for one compute dtype, compiled if need be.
 
     Arguments: the plan's record, the addresses of inputs, output, float and integer scratch, a range of units, and a
     zero of the compute dtype. It returns the place of the first bad index, or -1.
     """
+    with _loading:
+        return _kernel(name, compute)
+
+
+@cache
+def _kernel(name: str, compute: str) -> Callable[..., int]:
     from numba import from_dtype, types
 
-    from ..plan import RECORD
     from . import average, scatter
     from .cache import compiled
+    from .record import RECORD
 
     functions: dict[str, tuple[Callable[..., Any], int]] = {
         "average": (average.average, 2),

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from .. import windows
 from .memory import inlined_piece, piece, read_i64, write_i64
+from .record import ROOM, ROWS_IN_TABLE, WIDE_ROOM
 from .rows import load_row, store_row
 from .spreading import fill, interleave, lay_windows, window_sums
 from .vectors import LANES, add, as_unit, divide, fence, load, multiply, read, splat, store, stream, type_as, write
@@ -24,9 +25,6 @@ window_count = piece(windows.window_count)
 
 DEPTH, ROWS, COLUMNS = 0, 1, 2
 NOTHING = -1
-# Rooms that whole vectors may overrun, in elements; plan.py books them.
-ROOM, WIDE_ROOM = 16, 64
-ROWS_IN_TABLE = 1024
 
 
 class Tile(NamedTuple):

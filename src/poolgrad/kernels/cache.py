@@ -11,7 +11,6 @@ import hashlib
 import os
 import sys
 import tempfile
-import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -22,7 +21,6 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 
 from .. import windows
 
-_lock = threading.RLock()
 _told = False
 
 
@@ -90,9 +88,8 @@ def _tell_once() -> None:
 
 def compiled(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
     """The machine code of ``function`` for one signature, from the cache or made now. It runs without the GIL."""
-    with _lock:
-        dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
-        dispatcher._cache = KernelCache(function)
-        dispatcher.compile(signature)
-        dispatcher.disable_compile()
-        return dispatcher
+    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    dispatcher._cache = KernelCache(function)
+    dispatcher.compile(signature)
+    dispatcher.disable_compile()
+    return dispatcher

@@ -130,8 +130,8 @@ AVG_POOL2D_BACKWARD = Operator(
     products=_AVG_PRODUCTS,
     checks=(
         *present(_AVG_PARAMETERS, optional=("stride",)),
-        live_handles(_AVG_PARAMETERS),
         product_has_operator(_AVG_PRODUCTS),
+        live_handles(_AVG_PARAMETERS),
         numbers_fit(_AVG_PARAMETERS),
         dtype_in(_AVG_TENSORS, HALVES_AND_FLOAT, on=MODERN),
         dtype_in(_AVG_TENSORS, ("float32", "float16"), on=CLASSIC),
@@ -200,8 +200,8 @@ ADAPTIVE_AVG_POOL3D_BACKWARD = Operator(
     products=_ADAPTIVE_PRODUCTS,
     checks=(
         *present(_ADAPTIVE_PARAMETERS),
-        live_handles(_ADAPTIVE_PARAMETERS),
         product_has_operator(_ADAPTIVE_PRODUCTS),
+        live_handles(_ADAPTIVE_PARAMETERS),
         numbers_fit(_ADAPTIVE_PARAMETERS),
         rank_in(("self",), (4, 5)),
         same("rank", "gradOutput", "self"),

@@ -134,8 +134,8 @@ MAX_POOL2D_WITH_INDICES_BACKWARD = Operator(
     products=_MAX_PRODUCTS,
     checks=(
         *present(_MAX_PARAMETERS),
-        live_handles(_MAX_PARAMETERS),
         product_has_operator(_MAX_PRODUCTS),
+        live_handles(_MAX_PARAMETERS),
         numbers_fit(_MAX_PARAMETERS),
         dtype_in(_FLOATS, ("float32",), on=A2_A3),
         dtype_in(_FLOATS, HALVES_AND_FLOAT, on=frozenset((A950,))),
@@ -193,8 +193,8 @@ ADAPTIVE_MAX_POOL2D_BACKWARD = Operator(
     products=_ADAPTIVE_PRODUCTS,
     checks=(
         *present(_ADAPTIVE_PARAMETERS),
-        live_handles(_ADAPTIVE_PARAMETERS),
         product_has_operator(_ADAPTIVE_PRODUCTS),
+        live_handles(_ADAPTIVE_PARAMETERS),
         numbers_fit(_ADAPTIVE_PARAMETERS),
         dtype_in(_FLOATS, HALVES_AND_FLOAT, on=ON_PRODUCTS),
         dtype_in(_FLOATS, EVERY_FLOAT, on=NO_PRODUCT),

@@ -1,0 +1,35 @@
+"""All that a kernel is told of a plan, in one record of 64-bit integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_AXIS_FIELDS = ("rule", "size", "out", "kernel", "stride", "pad", "counting")  # of windows.Axis, for D, H, W
+_STEP_FIELDS = ("grad_steps", "index_steps", "result_steps")  # bytes, for N, C, D, H, W
+_NUMBER_FIELDS = (
+    "channels",  # planes are counted n * channels + c
+    "code",  # of the storage type, as in rows.py
+    "index_code",
+    "itemsize",  # of the compute type
+    "rounding",  # of float32 gradients before anything else, as in rows.py
+    "divisor",  # multiplies every window's count
+    "wide",  # divisors pass what the compute type can hold
+    "streams",  # sum windows along W all at once, as in spreading.py
+    "terms",
+    "ones",
+    "plain",  # a result row lies in memory as it does in scratch
+    "streaming",  # write past the caches
+    "direct",  # scatter into the output itself
+    "tile",  # columns at once
+    "chunk",  # windows at once
+    "depth_slots",  # expanded rows to keep, powers of two
+    "row_slots",
+)
+RECORD = np.dtype(
+    [(name, np.int64, (3,)) for name in _AXIS_FIELDS]
+    + [(name, np.int64, (5,)) for name in _STEP_FIELDS]
+    + [(name, np.int64) for name in _NUMBER_FIELDS]
+)
+
+# What kernels may overrun in scratch, in elements, and how many rows of a plane they tabulate.
+ROOM, WIDE_ROOM, ROWS_IN_TABLE = 16, 64, 1024
