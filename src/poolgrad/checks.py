@@ -41,6 +41,18 @@ def number_text(number: int) -> str:
 # The rows that every operator begins with.
 
 
+def opening(
+    parameters: tuple[Parameter, ...], products: tuple[Product, ...], *, optional: Collection[str] = ()
+) -> tuple[Check, ...]:
+    """Null pointers, the product, handles and numbers: after these a check may read every argument."""
+    return (
+        *present(parameters, optional=optional),
+        product_has_operator(products),
+        live_handles(parameters),
+        numbers_fit(parameters),
+    )
+
+
 def present(parameters: Iterable[Parameter], *, optional: Collection[str] = ()) -> tuple[Check, ...]:
     """No required pointer is null, in the order of the parameters."""
     return tuple(_present(p.name) for p in parameters if p.kind in ("tensor", "ints") and p.name not in optional)

@@ -10,14 +10,11 @@ from ..checks import (
     format_in,
     format_needs_rank,
     length_in,
-    live_handles,
     no_negative_dims,
     not_negative,
-    numbers_fit,
+    opening,
     output_writable,
     positive,
-    present,
-    product_has_operator,
     rank_in,
     same,
     sizes_fit,
@@ -35,9 +32,8 @@ from .pooling import (
     ON_PRODUCTS,
     grad_output_is_pooled,
     padded_plane,
-    pooled_sizes,
     same_batch_and_channels,
-    stride_or_kernel,
+    windows_of,
 )
 
 # What gradOutput is rounded to, by product, dtype and cubeMathType 0 to 3; None: refused. The Ascend 950 has an
@@ -89,13 +85,10 @@ def cube_math_type_allowed() -> Check:
 
 
 def _plan_avg_pool2d(call: Call) -> Plan:
-    self = call.tensor("self")
     divisor = call.number("divisorOverride")
     counting = COUNT_ONE if divisor else COUNT_PADDED if call.values["countIncludePad"] else COUNT_VALID
-    kernel, stride, pad = pair(call.ints("kernelSize")), stride_or_kernel(call), pair(call.ints("padding"))
     rows, columns = (
-        fixed(size, out, kernel=k, stride=s, pad=p, counting=counting)
-        for size, out, k, s, p in zip(self.shape[-2:], pooled_sizes(call), kernel, stride, pad, strict=True)
+        fixed(w.size, w.out, kernel=w.kernel, stride=w.stride, pad=w.pad, counting=counting) for w in windows_of(call)
     )
     return plan_average(
         call,
@@ -129,10 +122,7 @@ AVG_POOL2D_BACKWARD = Operator(
     parameters=_AVG_PARAMETERS,
     products=_AVG_PRODUCTS,
     checks=(
-        *present(_AVG_PARAMETERS, optional=("stride",)),
-        product_has_operator(_AVG_PRODUCTS),
-        live_handles(_AVG_PARAMETERS),
-        numbers_fit(_AVG_PARAMETERS),
+        *opening(_AVG_PARAMETERS, _AVG_PRODUCTS, optional=("stride",)),
         dtype_in(_AVG_TENSORS, HALVES_AND_FLOAT, on=MODERN),
         dtype_in(_AVG_TENSORS, ("float32", "float16"), on=CLASSIC),
         dtype_in(_AVG_TENSORS, EVERY_FLOAT, on=NO_PRODUCT),
@@ -199,10 +189,7 @@ ADAPTIVE_AVG_POOL3D_BACKWARD = Operator(
     parameters=_ADAPTIVE_PARAMETERS,
     products=_ADAPTIVE_PRODUCTS,
     checks=(
-        *present(_ADAPTIVE_PARAMETERS),
-        product_has_operator(_ADAPTIVE_PRODUCTS),
-        live_handles(_ADAPTIVE_PARAMETERS),
-        numbers_fit(_ADAPTIVE_PARAMETERS),
+        *opening(_ADAPTIVE_PARAMETERS, _ADAPTIVE_PRODUCTS),
         rank_in(("self",), (4, 5)),
         same("rank", "gradOutput", "self"),
         same("rank", "out", "self"),

@@ -12,14 +12,11 @@ from ..checks import (
     format_in,
     format_needs_rank,
     length_in,
-    live_handles,
     no_negative_dims,
     not_negative,
-    numbers_fit,
+    opening,
     output_writable,
     positive,
-    present,
-    product_has_operator,
     rank_in,
     same,
     shown,
@@ -28,19 +25,18 @@ from ..checks import (
 from ..contract import LIBRARY, SAFE, Broken, Call, Check, Operator, Parameter
 from ..plan import Plan, plan_scatter
 from ..products import A2, A3, A950, ANY
-from ..windows import has_empty_window, pair
+from ..windows import has_empty_window
 from .pooling import (
     EVERY_FLOAT,
     HALVES_AND_FLOAT,
     NO_PRODUCT,
     ON_PRODUCTS,
-    dilations,
     grad_output_is_pooled,
     padded_plane,
     plane_sizes,
     pooled_sizes,
     same_batch_and_channels,
-    stride_or_kernel,
+    windows_of,
 )
 
 A2_A3 = frozenset((A2, A3))
@@ -69,17 +65,9 @@ def windows_not_empty() -> Check:
     """No window lies wholly in the padding: no index could be right for it."""
 
     def test(call: Call) -> Broken | None:
-        for size, out, k, s, p, d in zip(
-            plane_sizes(call),
-            pooled_sizes(call),
-            pair(call.ints("kernelSize")),
-            stride_or_kernel(call),
-            pair(call.ints("padding")),
-            dilations(call),
-            strict=True,
-        ):
-            if has_empty_window(size, out, kernel=k, stride=s, pad=p, dilation=d):
-                got = f"{d}, which steps over all {size} elements"
+        for w in windows_of(call):
+            if has_empty_window(w.size, w.out, kernel=w.kernel, stride=w.stride, pad=w.pad, dilation=w.dilation):
+                got = f"{w.dilation}, which steps over all {w.size} elements"
                 return Broken(
                     "dilation", "a dilation that leaves an element in every window", got, "Use a smaller one."
                 )
@@ -133,10 +121,7 @@ MAX_POOL2D_WITH_INDICES_BACKWARD = Operator(
     parameters=_MAX_PARAMETERS,
     products=_MAX_PRODUCTS,
     checks=(
-        *present(_MAX_PARAMETERS),
-        product_has_operator(_MAX_PRODUCTS),
-        live_handles(_MAX_PARAMETERS),
-        numbers_fit(_MAX_PARAMETERS),
+        *opening(_MAX_PARAMETERS, _MAX_PRODUCTS),
         dtype_in(_FLOATS, ("float32",), on=A2_A3),
         dtype_in(_FLOATS, HALVES_AND_FLOAT, on=frozenset((A950,))),
         dtype_in(_FLOATS, EVERY_FLOAT, on=NO_PRODUCT),
@@ -192,10 +177,7 @@ ADAPTIVE_MAX_POOL2D_BACKWARD = Operator(
     parameters=_ADAPTIVE_PARAMETERS,
     products=_ADAPTIVE_PRODUCTS,
     checks=(
-        *present(_ADAPTIVE_PARAMETERS),
-        product_has_operator(_ADAPTIVE_PRODUCTS),
-        live_handles(_ADAPTIVE_PARAMETERS),
-        numbers_fit(_ADAPTIVE_PARAMETERS),
+        *opening(_ADAPTIVE_PARAMETERS, _ADAPTIVE_PRODUCTS),
         dtype_in(_FLOATS, HALVES_AND_FLOAT, on=ON_PRODUCTS),
         dtype_in(_FLOATS, EVERY_FLOAT, on=NO_PRODUCT),
         same("dtype", "gradOutput", "self"),

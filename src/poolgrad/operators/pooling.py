@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from ..checks import shown
 from ..contract import SAFE, Broken, Call, Check
@@ -30,24 +31,45 @@ def plane_sizes(call: Call) -> tuple[int, int]:
     return height, width
 
 
-def pooled_sizes(call: Call) -> tuple[int, int]:
-    """H and W that the forward pass gives; not positive where no window fits."""
-    height, width = (
-        pooled_size(size, kernel=k, stride=s, pad=p, dilation=d, ceil_mode=bool(call.values["ceilMode"]))
-        for size, k, s, p, d in zip(
-            plane_sizes(call),
-            pair(call.ints("kernelSize")),
-            stride_or_kernel(call),
-            pair(call.ints("padding")),
-            dilations(call),
-            strict=True,
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The fixed windows along one axis, as a call describes them."""
+
+    size: int
+    kernel: int
+    stride: int
+    pad: int
+    dilation: int
+    ceil_mode: bool
+
+    @property
+    def out(self) -> int:
+        """How many there are; not positive where none fits."""
+        return pooled_size(
+            self.size,
+            kernel=self.kernel,
+            stride=self.stride,
+            pad=self.pad,
+            dilation=self.dilation,
+            ceil_mode=self.ceil_mode,
         )
+
+
+def windows_of(call: Call) -> tuple[Windows, Windows]:
+    """The windows along H and W."""
+    kernel, stride, pad = pair(call.ints("kernelSize")), stride_or_kernel(call), pair(call.ints("padding"))
+    dilation = pair(call.ints("dilation")) if "dilation" in call.values else (1, 1)
+    ceil_mode = bool(call.values["ceilMode"])
+    height, width = (
+        Windows(*numbers, ceil_mode) for numbers in zip(plane_sizes(call), kernel, stride, pad, dilation, strict=True)
     )
     return height, width
 
 
-def dilations(call: Call) -> tuple[int, int]:
-    return pair(call.ints("dilation")) if "dilation" in call.values else (1, 1)
+def pooled_sizes(call: Call) -> tuple[int, int]:
+    """H and W that the forward pass gives."""
+    height, width = windows_of(call)
+    return height.out, width.out
 
 
 def padded_plane(call: Call) -> int:
