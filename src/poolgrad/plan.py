@@ -123,7 +123,8 @@ def plan_scatter(call: Call, *, grad: str, indices: str, result: str, layout: st
     count = target.count // plane_size if target.count else 0
     # Sums of halves need a float32 plane to grow in; floats grow in the output itself.
     direct = nothing_flows or target.dtype in (FLOAT32, FLOAT64)
-    chunk = 0 if nothing_flows or not count else min(windows.shape[4], MOST_WINDOWS_AT_ONCE)
+    halves = target.dtype in (FLOAT16, BFLOAT16)
+    chunk = min(math.prod(windows.spatial), MOST_WINDOWS_AT_ONCE) if halves and count else 0
 
     record = np.zeros(1, RECORD)
     record["channels"], record["code"], record["index_code"] = planes.shape[1], CODES[target.dtype], CODES[where.dtype]
@@ -145,7 +146,7 @@ def plan_scatter(call: Call, *, grad: str, indices: str, result: str, layout: st
         units=count,
         parts=_parts(count, source, where, target),
         floats=chunk + (0 if direct else plane_size + ROOM) if count else 0,
-        integers=chunk,
+        integers=0,
     )
 
 

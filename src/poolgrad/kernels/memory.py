@@ -155,6 +155,16 @@ def round_mantissa(value: float, dropped: int) -> float:
 
 
 @intrinsic
+def read_at(typing_context: Any, base: types.Type, offset: types.Type, unit: types.Type) -> Any:
+    """A number of the type of ``unit``."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        return builder.load(_pointer(builder, args[0], args[1], context.get_value_type(unit)), align=1)
+
+    return unit(types.int64, types.int64, unit), generate
+
+
+@intrinsic
 def add_at(typing_context: Any, base: types.Type, offset: types.Type, value: types.Type) -> Any:
     """Add a value to a number in memory of the value's type."""
 

@@ -19,13 +19,10 @@ from .memory import (
     piece,
     read_f32,
     read_f64,
-    read_i32,
-    read_i64,
     read_u16,
     round_mantissa,
     write_f32,
     write_f64,
-    write_i64,
     write_u16,
 )
 from .vectors import LANES, copy_lanes, itemsize, load, read, store, write
@@ -123,17 +120,6 @@ def store_row(base: int, step: int, code: int, row: int, n: int, unit: Any) -> N
     else:
         for i in range(n):
             write_u16(base, i * step, float_to_bfloat(read_f32(row, i * 4)))
-
-
-@piece
-def load_indices(base: int, step: int, code: int, row: int, n: int) -> None:
-    """Widen n indices to 64 bits."""
-    if code == INT32:
-        for i in range(n):
-            write_i64(row, i * 8, types.int64(read_i32(base, i * step)))
-    else:
-        for i in range(n):
-            write_i64(row, i * 8, read_i64(base, i * step))
 
 
 @piece

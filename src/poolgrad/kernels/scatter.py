@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .memory import add_at, piece, read_i64
-from .rows import load_indices, load_row, store_row, zero_row
-from .vectors import LANES, read, splat, store
+from numba import types
+
+from .memory import add_at, inlined_piece, piece, read_at, read_i32, read_i64
+from .rows import BFLOAT16, FLOAT16, INT32, load_row, store_row, zero_row
+from .vectors import LANES, splat, store
 
 NOTHING = -1
 
@@ -35,24 +37,50 @@ def store_plane(plan: Any, target: int, plane: int, unit: Any) -> None:
             store_row(target + h * plan.result_steps[3], plan.result_steps[4], plan.code, row, width, unit)
 
 
+@inlined_piece
+def is_outside(index: int, size: int) -> bool:
+    """One comparison for both ends: a negative index is a huge unsigned one."""
+    return types.uint64(index) >= types.uint64(size)
+
+
 @piece
-def add_rows(
-    q: int, where: int, n: int, target: int, height: int, width: int, row_step: int, step: int, unit: Any
+def add_run(
+    grads: int,
+    step: int,
+    indices: int,
+    index_step: int,
+    index_code: int,
+    n: int,
+    target: int,
+    height: int,
+    width: int,
+    row_step: int,
+    target_step: int,
+    unit: Any,
 ) -> int:
     """Add n gradients to a plane in memory; returns the place of the first index outside it, or NOTHING."""
     size = height * width
-    if row_step == width * step:
+    flat = row_step == width * target_step  # the plane is one long row
+    if flat and index_code == INT32:
         for i in range(n):
-            index = read_i64(where, 8 * i)
-            if index < 0 or index >= size:
+            index = types.int64(read_i32(indices, i * index_step))
+            if is_outside(index, size):
                 return i
-            add_at(target, index * step, read(q, i, unit))
+            add_at(target, index * target_step, read_at(grads, i * step, unit))
+    elif flat:
+        for i in range(n):
+            index = read_i64(indices, i * index_step)
+            if is_outside(index, size):
+                return i
+            add_at(target, index * target_step, read_at(grads, i * step, unit))
     else:
         for i in range(n):
-            index = read_i64(where, 8 * i)
-            if index < 0 or index >= size:
+            at = i * index_step
+            index = types.int64(read_i32(indices, at)) if index_code == INT32 else read_i64(indices, at)
+            if is_outside(index, size):
                 return i
-            add_at(target, index // width * row_step + index % width * step, read(q, i, unit))
+            place = index // width * row_step + index % width * target_step
+            add_at(target, place, read_at(grads, i * step, unit))
     return NOTHING
 
 
@@ -61,10 +89,14 @@ def scatter(
 ) -> int:
     """Planes ``begin`` to ``end``. Returns the place of the first bad index, counted over all planes, or NOTHING."""
     plan = records[0]
-    height, width = plan.size[1], plan.size[2]
-    out_height, out_width = plan.out[1], plan.out[2]
-    chunk, itemsize = plan.chunk, plan.itemsize
-    plane = floats + chunk * itemsize
+    height, width, itemsize = plan.size[1], plan.size[2], plan.itemsize
+    rows, columns = plan.out[1], plan.out[2]
+    grad_step, index_step = plan.grad_steps[4], plan.index_steps[4]
+    if plan.grad_steps[3] == columns * grad_step and plan.index_steps[3] == columns * index_step:
+        rows, columns = 1, rows * columns  # gradients and indices of a plane are one long row each
+    widened = plan.code in (FLOAT16, BFLOAT16)  # halves are widened into scratch before they are added
+    chunk = plan.chunk if widened else columns
+    plane = floats + plan.chunk * itemsize
     for p in range(begin, end):
         n, c = p // plan.channels, p % plan.channels
         source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
@@ -77,16 +109,19 @@ def scatter(
             into, row_step, step = plane, width * itemsize, itemsize
             for i in range(0, height * width, LANES):
                 store(plane, i, splat(unit))
-        for oh in range(out_height):
-            for left in range(0, out_width, max(chunk, 1)):
-                number = min(chunk, out_width - left)
-                at = oh * plan.grad_steps[3] + left * plan.grad_steps[4]
-                load_row(source + at, plan.grad_steps[4], plan.code, 0, floats, number, unit)
-                at = oh * plan.index_steps[3] + left * plan.index_steps[4]
-                load_indices(pointers + at, plan.index_steps[4], plan.index_code, integers, number)
-                bad = add_rows(floats, integers, number, into, height, width, row_step, step, unit)
+        for oh in range(rows):
+            for left in range(0, columns, max(chunk, 1)):
+                number = min(chunk, columns - left)
+                grads, here = source + oh * plan.grad_steps[3] + left * grad_step, grad_step
+                if widened:
+                    load_row(grads, grad_step, plan.code, 0, floats, number, unit)
+                    grads, here = floats, itemsize
+                where = pointers + oh * plan.index_steps[3] + left * index_step
+                bad = add_run(
+                    grads, here, where, index_step, plan.index_code, number, into, height, width, row_step, step, unit
+                )
                 if bad != NOTHING:
-                    return (p * out_height + oh) * out_width + left + bad
+                    return (p * rows + oh) * columns + left + bad
         if not plan.direct:
             store_plane(plan, target, plane, unit)
     return NOTHING
