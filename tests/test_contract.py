@@ -24,7 +24,7 @@ from contract_cases import (
 
 from poolgrad import AclnnError
 from poolgrad.contract import BadHandle, Operator, Value, prepare
-from poolgrad.dtypes import DTYPES, FORMATS, foreign_dtype
+from poolgrad.dtypes import FORMATS, dtype_named
 from poolgrad.operators import REGISTRY
 from poolgrad.products import ANY, Product, find_product
 from poolgrad.status import name_of
@@ -66,7 +66,7 @@ def value_of(argument: Any) -> Value:
         return BadHandle("not a handle")
     if not isinstance(argument, T):
         return argument  # type: ignore[no-any-return]
-    dtype = DTYPES.get(argument.dtype) or foreign_dtype(argument.dtype)
+    dtype = dtype_named(argument.dtype)
     strides = contiguous_strides(argument.shape, dtype.itemsize)
     return Tensor(dtype, argument.shape, strides, argument.format, not argument.read_only)
 

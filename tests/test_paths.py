@@ -75,6 +75,7 @@ def with_limits(monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> None
     for name, value in limits.items():
         assert hasattr(plan, name)
         monkeypatch.setattr(plan, name, value)
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})  # verdicts made under other limits
 
 
 def recording(monkeypatch: pytest.MonkeyPatch) -> list[Any]:

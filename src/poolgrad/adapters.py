@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .dtypes import DTYPES, foreign_dtype
+from .dtypes import DType, dtype_named
 from .tensor import Tensor, contiguous_strides
 
 _DLPACK_CPU = 1
@@ -68,20 +69,22 @@ def dense_strides(tensor: Tensor, itemsize: int) -> tuple[int, ...]:
 
 
 def _describe_numpy(array: Any, name: str, format: str) -> Array:
-    if isinstance(array, np.ma.MaskedArray):
+    if type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, and the mask would be ignored. Pass {name}.filled(0).")
     array = np.asarray(array)  # of a subclass only the memory counts
-    dtype = array.dtype
-    known = DTYPES.get(dtype.name) if dtype.isnative else None
-    strange = dtype.name if dtype.isnative else f"{dtype.name} in swapped byte order"
-    tensor = Tensor(
-        known or foreign_dtype(strange, 8 * dtype.itemsize),
-        array.shape,
-        array.strides,
-        format,
-        array.flags.writeable,
-    )
+    tensor = Tensor(_numpy_dtype(array.dtype), array.shape, array.strides, format, array.flags.writeable)
     return Array(tensor, array.__array_interface__["data"][0], array)
+
+
+@cache
+def _numpy_dtype(dtype: np.dtype[Any]) -> DType:
+    name = dtype.name if dtype.isnative else f"{dtype.name} in swapped byte order"
+    return dtype_named(name, 8 * dtype.itemsize)
+
+
+@cache
+def _torch_dtype(dtype: Any) -> DType:
+    return dtype_named(str(dtype).removeprefix("torch."), 8 * dtype.itemsize)
 
 
 def _describe_torch(value: Any, name: str, format: str) -> Array:
@@ -103,8 +106,9 @@ def _read_torch(value: Any, name: str, format: str) -> Array:
     if value.is_conj() or value.is_neg():
         raise TypeError(f"{name} is a lazily negated view. Pass {name}.resolve_neg().")
     itemsize = value.element_size()
-    dtype = foreign_dtype(str(value.dtype).removeprefix("torch."), 8 * itemsize)
-    tensor = Tensor(dtype, tuple(value.shape), tuple(step * itemsize for step in value.stride()), format)
+    tensor = Tensor(
+        _torch_dtype(value.dtype), tuple(value.shape), tuple(step * itemsize for step in value.stride()), format
+    )
     # Fake tensors, lazy zeros and tensors whose storage was taken away have a shape, but no memory behind it.
     end = value.storage_offset() * itemsize + tensor.byte_range[1]
     if tensor.count and (not value.data_ptr() or value.untyped_storage().nbytes() < end):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DType:
-    """An element type. ``code`` is its aclDataType; ``bits`` its size (4-bit and 1-bit types exist)."""
+    """An element type, one object each. ``code`` is its aclDataType; ``bits`` its size, which may be below a byte."""
 
     name: str
     acl_name: str
@@ -73,6 +74,7 @@ FORMATS = {
 FORMAT_BY_CODE = {code: name for name, code in FORMATS.items()}
 
 
-def foreign_dtype(name: str, bits: int = 0) -> DType:
-    """A type that no operator takes, kept so that the message can name it."""
+@cache
+def dtype_named(name: str, bits: int = 0) -> DType:
+    """The type of that name; one that no operator takes is kept so that the message can name it."""
     return DTYPES.get(name) or DType(name, name, -1, bits)

@@ -15,6 +15,8 @@ from .plan import ALIGNMENT, Plan
 from .status import ACL_ERROR_RT_AICORE_EXCEPTION, name_of
 from .tensor import as_planes
 
+_UNITS = {"float32": np.float32(0), "float64": np.float64(0)}
+
 
 def execute(plan: Plan, addresses: Mapping[str, int], scratch: int) -> None:
     """Run a plan on memory: ``addresses`` of the first element of each tensor, and of ``plan.scratch_bytes``.
@@ -26,8 +28,7 @@ def execute(plan: Plan, addresses: Mapping[str, int], scratch: int) -> None:
     run = kernel(plan.kernel, plan.compute)
     pointers = [addresses[name] for name in (*plan.inputs, plan.output)]
     start = -(-scratch // ALIGNMENT) * ALIGNMENT
-
-    unit = np.dtype(plan.compute).type(0)
+    unit = _UNITS[plan.compute]
 
     def work(part: int) -> int:
         integers = start + part * plan.part_bytes

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
 
-from . import adapters
+from . import adapters, threads
 from .contract import Operator, Value, enforce, prepare
 from .execute import execute
 from .operators import REGISTRY
 from .overlap import MEMORY_CHECKS
+from .plan import ALIGNMENT, Plan
 from .products import ANY, find_product
 from .tensor import Tensor, contiguous_strides
 
@@ -134,32 +136,99 @@ def adaptive_max_pool2d_backward(
     return _call("aclnnAdaptiveMaxPool2dBackward", arrays, {}, "ND", product)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Verdict:
+    """A call that the contract allows: its plan, and what is known of its memory before any address is."""
+
+    plan: Plan
+    output: str
+    # First and one past the last byte that each tensor touches, relative to its first element; the output's last.
+    ranges: tuple[tuple[str, int, int], ...]
+
+
+# Verdicts of earlier calls, by everything that a verdict depends on. A call that is refused is never kept.
+_VERDICTS: dict[tuple[Any, ...], _Verdict] = {}
+MOST_VERDICTS = 4096
+
+
 def _call(name: str, given: Mapping[str, Any], numbers: Mapping[str, Value], format: str, product: str | None) -> Any:
     """Describe the arrays, let the contract judge, plan, and run."""
     op = REGISTRY[name]
-    output = op.output.name
     arrays = _describe(op, given, format)
+    output = op.output.name
+    x = given["self"]
+    shape = tuple(_int(size, "each size of x") for size in x) if isinstance(x, tuple | list) else None
+    key = (
+        name,
+        product,
+        threads.get_num_threads(),
+        shape,
+        *numbers.values(),
+        *((p, array.tensor) for p, array in arrays.items()),
+    )
+    verdict = _VERDICTS.get(key)
+    if verdict is None:
+        verdict = _judge(op, arrays, shape, numbers, product)
+        if len(_VERDICTS) >= MOST_VERDICTS:
+            _VERDICTS.clear()
+        _VERDICTS[key] = verdict
+    plan = verdict.plan
+    result = given[output]
+    if result is None:
+        result = adapters.new_array(arrays["gradOutput"].owner, plan.call.tensor(output))
+        arrays[output] = adapters.describe(result, output, format)
+    addresses = {used: arrays[used].address for used in (*plan.inputs, output)}
+    if given[output] is not None and _may_overlap(verdict, addresses):
+        enforce(dataclasses.replace(plan.call, addresses=addresses), MEMORY_CHECKS)
+    if plan.parts * plan.part_bytes <= KEPT_SCRATCH:
+        execute(plan, addresses, _scratch())
+    else:
+        scratch = np.empty(plan.scratch_bytes, np.uint8)
+        execute(plan, addresses, scratch.ctypes.data)
+    return result
+
+
+def _judge(
+    op: Operator,
+    arrays: Mapping[str, adapters.Array],
+    shape: tuple[int, ...] | None,
+    numbers: Mapping[str, Value],
+    product: str | None,
+) -> _Verdict:
+    """Contract and plan, and the rows about the output's own strides; raises the refusal."""
+    output = op.output.name
     tensors = {name: array.tensor for name, array in arrays.items()}
     grad = tensors.get("gradOutput")
-    if grad and isinstance(given["self"], tuple | list):
-        tensors["self"] = _tensor_of_shape(given["self"], grad)
-    fresh = given[output] is None
-    if fresh and grad and "self" in tensors:
+    if grad and shape is not None:
+        tensors["self"] = Tensor(grad.dtype, shape, contiguous_strides(shape, grad.dtype.itemsize), grad.format)
+    if output not in tensors and grad and "self" in tensors:
         tensors[output] = _result_like(tensors["self"], grad)
     values = {p.name: tensors.get(p.name) for p in op.tensors} | dict(numbers)
     plan = prepare(op, ANY if product is None else find_product(product), values)
+    ranges = tuple((name, *plan.call.tensor(name).byte_range) for name in (*plan.inputs, output))
+    return _Verdict(plan, output, ranges)
 
-    result = given[output]
-    if fresh:
-        target = plan.call.tensor(output)
-        result = adapters.new_array(arrays["gradOutput"].owner, target)
-        arrays[output] = adapters.describe(result, output, format)
-    addresses = {name: arrays[name].address for name in (*plan.inputs, output)}
-    if not fresh:
-        enforce(dataclasses.replace(plan.call, addresses=addresses), MEMORY_CHECKS)
-    scratch = np.empty(plan.scratch_bytes, np.uint8)
-    execute(plan, addresses, scratch.ctypes.data)
-    return result
+
+def _may_overlap(verdict: _Verdict, addresses: Mapping[str, int]) -> bool:
+    """A look at the outer bounds; only where they meet the exact rows are asked."""
+    if not verdict.plan.nested_output:
+        return True
+    *inputs, (output, low, high) = verdict.ranges
+    low, high = low + addresses[output], high + addresses[output]
+    return any(addresses[name] + first < high and low < addresses[name] + last for name, first, last in inputs)
+
+
+KEPT_SCRATCH = 1 << 20
+_LOCAL = threading.local()
+
+
+def _scratch() -> int:
+    """The address of a thread's own scratch, kept from call to call."""
+    address: int | None = getattr(_LOCAL, "address", None)
+    if address is None:
+        _LOCAL.memory = np.empty(KEPT_SCRATCH + ALIGNMENT, np.uint8)
+        address = _LOCAL.address = int(_LOCAL.memory.ctypes.data)
+    return address
 
 
 def _describe(op: Operator, given: Mapping[str, Any], format: str) -> dict[str, adapters.Array]:
@@ -170,11 +239,6 @@ def _describe(op: Operator, given: Mapping[str, Any], format: str) -> dict[str, 
         if value is not None and not (p.name == "self" and isinstance(value, tuple | list)):
             found[p.name] = adapters.describe(value, p.python_name, format, output=p.output)
     return found
-
-
-def _tensor_of_shape(sizes: Sequence[Any], grad: Tensor) -> Tensor:
-    shape = tuple(_int(size, "each size of x") for size in sizes)
-    return Tensor(grad.dtype, shape, contiguous_strides(shape, grad.dtype.itemsize), grad.format)
 
 
 def _result_like(self: Tensor, grad: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .contract import SAFE, Broken, Call, Check
-from .tensor import Tensor
+from .tensor import Tensor, is_nested
 
 # Strange strides can make the exact answer expensive. Past this much work the answer is "they overlap": an error
 # for a layout that nobody uses is better than a hang.
@@ -20,15 +20,8 @@ def overlaps_itself(tensor: Tensor) -> bool:
     """Do two elements of a view share a byte?"""
     if tensor.count < 2:
         return False
-    axes = [(abs(step), size) for size, step in zip(tensor.shape, tensor.strides, strict=True) if size > 1]
-    axes.sort()
-    # The usual layouts are nested: each step leaps over everything that the smaller steps reach.
-    reach = tensor.dtype.itemsize
-    nested = True
-    for step, size in axes:
-        nested = nested and step >= reach
-        reach += step * (size - 1)
-    return not nested and _collide(axes, tensor.dtype.itemsize)
+    axes = sorted((abs(step), size) for size, step in zip(tensor.shape, tensor.strides, strict=True) if size > 1)
+    return not is_nested(tensor) and _collide(axes, tensor.dtype.itemsize)
 
 
 def _collide(axes: list[tuple[int, int]], itemsize: int) -> bool:

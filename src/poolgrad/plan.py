@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from . import threads
 from .contract import Call
 from .dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, DType
 from .kernels.record import RECORD, ROOM, ROWS_IN_TABLE, WIDE_ROOM
-from .tensor import Tensor, as_planes
+from .tensor import Tensor, as_planes, is_nested
 from .windows import FIXED, Axis
 
 # Type codes that kernels switch on, once per row.
@@ -55,12 +56,17 @@ class Plan:
     floats: int  # scratch elements of the compute dtype, per part
     integers: int  # scratch int64 elements, per part
 
-    @property
+    @cached_property
+    def nested_output(self) -> bool:
+        """Whether the output's strides alone show that it does not overlap itself."""
+        return is_nested(self.call.tensor(self.output))
+
+    @cached_property
     def part_bytes(self) -> int:
         wanted = self.floats * np.dtype(self.compute).itemsize + self.integers * 8
         return -(-wanted // ALIGNMENT) * ALIGNMENT
 
-    @property
+    @cached_property
     def scratch_bytes(self) -> int:
         """Bytes of scratch that a run needs, wherever in memory they begin."""
         return self.part_bytes * self.parts + ALIGNMENT - 1 if self.part_bytes else 0

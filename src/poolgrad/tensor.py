@@ -36,6 +36,17 @@ class Tensor:
         return sum(r for r in reach if r < 0), sum(r for r in reach if r > 0) + self.dtype.itemsize
 
 
+def is_nested(tensor: Tensor) -> bool:
+    """The usual layouts are nested: each step leaps over all that the smaller steps reach, so no elements overlap."""
+    reach = tensor.dtype.itemsize
+    for step, size in sorted((abs(step), size) for size, step in zip(tensor.shape, tensor.strides, strict=True)):
+        if size > 1:
+            if step < reach:
+                return False
+            reach += step * (size - 1)
+    return True
+
+
 def contiguous_strides(shape: Sequence[int], unit: int = 1) -> tuple[int, ...]:
     """Strides of a C-ordered tensor, in steps of ``unit``.
 

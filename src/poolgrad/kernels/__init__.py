@@ -24,12 +24,18 @@ def kernel(name: str, compute: str) -> Callable[..., int]:
     Arguments: the plan's record, the addresses of inputs, output, float and integer scratch, a range of units, and a
     zero of the compute dtype. It returns the place of the first bad index, or -1.
     """
-    with _loading:
-        return _kernel(name, compute)
+    found = _LOADED.get((name, compute))
+    if found is None:
+        with _loading:
+            found = _LOADED[name, compute] = _load(name, compute)
+    return found
+
+
+_LOADED: dict[tuple[str, str], Callable[..., int]] = {}
 
 
 @cache
-def _kernel(name: str, compute: str) -> Callable[..., int]:
+def _load(name: str, compute: str) -> Callable[..., int]:
     from numba import from_dtype, types
 
     from . import average, scatter
