@@ -36,7 +36,8 @@ _LOADED: dict[tuple[str, str], Callable[..., int]] = {}
 
 @cache
 def _load(name: str, compute: str) -> Callable[..., int]:
-    from numba import from_dtype, types
+    import numpy as np
+    from numba import from_dtype, typeof, types
 
     from . import average, scatter
     from .cache import compiled
@@ -47,6 +48,7 @@ def _load(name: str, compute: str) -> Callable[..., int]:
         "scatter": (scatter.scatter, 3),
     }
     function, tensors = functions[name]
+    typeof(np.zeros(1, RECORD))  # imports what Numba would import with the first call, after the lock
     record = types.Array(from_dtype(RECORD), 1, "C")
     integers = [types.int64] * (tensors + 4)
     return compiled(function, types.int64(record, *integers, getattr(types, compute)))
