@@ -118,7 +118,7 @@ def test_mistaken_types(line: tuple[str, Any, str]) -> None:
         line[1]()
 
 
-@pytest.mark.parametrize("name", ["Atlas A9", "", "ascend", 7, ("Atlas A2",)])
+@pytest.mark.parametrize("name", ["Atlas A9", "", "ascend", 7, ("Atlas A2",), ["Atlas A2"]])
 def test_unknown_products_are_answered_with_the_list(name: Any) -> None:
     with pytest.raises(ValueError, match=r"Atlas A2.*Ascend910_93.*Atlas 200I/500 A2") as caught:
         average(product=name)
@@ -208,6 +208,25 @@ def test_out_that_overlaps_itself_is_refused() -> None:
     with pytest.raises(AclnnError, match="output-overlaps-itself"):
         poolgrad.avg_pool2d_backward(np.ones((1, 1, 2, 2), np.float32), (1, 1, 4, 4), 2, out=out)
     assert not memory.any()
+
+
+def test_a_kept_verdict_does_not_hide_a_later_mistake() -> None:
+    """The same call again with other memory: what depends on addresses is judged each time."""
+    memory = np.arange(40, dtype=np.float32)
+    grad, apart, over = (
+        memory[:4].reshape(1, 1, 2, 2),
+        memory[8:24].reshape(1, 1, 4, 4),
+        memory[2:18].reshape(1, 1, 4, 4),
+    )
+    for _ in range(2):
+        poolgrad.avg_pool2d_backward(grad, (1, 1, 4, 4), 2, out=apart)
+        with pytest.raises(AclnnError, match="output-overlaps-input"):
+            poolgrad.avg_pool2d_backward(grad, (1, 1, 4, 4), 2, out=over)
+    frozen = apart.copy()
+    frozen.flags.writeable = False
+    for _ in range(2):
+        with pytest.raises(AclnnError, match="gradInput-writable"):
+            poolgrad.avg_pool2d_backward(grad, (1, 1, 4, 4), 2, out=frozen)
 
 
 def test_out_may_be_the_input_of_the_forward_pass() -> None:

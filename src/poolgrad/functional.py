@@ -16,7 +16,7 @@ from .execute import execute
 from .operators import REGISTRY
 from .overlap import MEMORY_CHECKS
 from .plan import ALIGNMENT, Plan
-from .products import ANY, find_product
+from .products import ANY, Product, find_product
 from .tensor import Tensor, contiguous_strides
 
 Ints = SupportsIndex | Sequence[SupportsIndex]
@@ -148,19 +148,20 @@ class _Verdict:
 
 # Verdicts of earlier calls, by everything that a verdict depends on. A call that is refused is never kept.
 _VERDICTS: dict[tuple[Any, ...], _Verdict] = {}
-MOST_VERDICTS = 4096
+MOST_VERDICTS = 1024
 
 
 def _call(name: str, given: Mapping[str, Any], numbers: Mapping[str, Value], format: str, product: str | None) -> Any:
     """Describe the arrays, let the contract judge, plan, and run."""
     op = REGISTRY[name]
+    wanted = ANY if product is None else find_product(product)
     arrays = _describe(op, given, format)
     output = op.output.name
     x = given["self"]
     shape = tuple(_int(size, "each size of x") for size in x) if isinstance(x, tuple | list) else None
     key = (
         name,
-        product,
+        wanted.name,
         threads.get_num_threads(),
         shape,
         *numbers.values(),
@@ -168,7 +169,7 @@ def _call(name: str, given: Mapping[str, Any], numbers: Mapping[str, Value], for
     )
     verdict = _VERDICTS.get(key)
     if verdict is None:
-        verdict = _judge(op, arrays, shape, numbers, product)
+        verdict = _judge(op, wanted, arrays, shape, numbers)
         if len(_VERDICTS) >= MOST_VERDICTS:
             _VERDICTS.clear()
         _VERDICTS[key] = verdict
@@ -190,10 +191,10 @@ def _call(name: str, given: Mapping[str, Any], numbers: Mapping[str, Value], for
 
 def _judge(
     op: Operator,
+    product: Product,
     arrays: Mapping[str, adapters.Array],
     shape: tuple[int, ...] | None,
     numbers: Mapping[str, Value],
-    product: str | None,
 ) -> _Verdict:
     """Contract and plan, and the rows about the output's own strides; raises the refusal."""
     output = op.output.name
@@ -204,7 +205,7 @@ def _judge(
     if output not in tensors and grad and "self" in tensors:
         tensors[output] = _result_like(tensors["self"], grad)
     values = {p.name: tensors.get(p.name) for p in op.tensors} | dict(numbers)
-    plan = prepare(op, ANY if product is None else find_product(product), values)
+    plan = prepare(op, product, values)
     ranges = tuple((name, *plan.call.tensor(name).byte_range) for name in (*plan.inputs, output))
     return _Verdict(plan, output, ranges)
 
