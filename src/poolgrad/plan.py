@@ -137,6 +137,9 @@ def plan_scatter(call: Call, *, grad: str, indices: str, result: str, layout: st
     record["size"], record["out"] = planes.spatial, windows.spatial
     record["grad_steps"], record["result_steps"] = windows.steps, planes.steps
     record["index_steps"] = as_planes(where, layout).steps
+    # Channels that lie side by side are worked on together; halves would need a float32 plane for each.
+    side_by_side = all(as_planes(t, layout).steps[1] == t.dtype.itemsize for t in (source, where, target))
+    record["together"] = direct and planes.shape[1] > 1 and plane_size > 1 and side_by_side
     record["direct"], record["chunk"], record["itemsize"] = (
         direct,
         chunk,

@@ -20,6 +20,7 @@ _NUMBER_FIELDS = (
     "plain",  # a result row lies in memory as it does in scratch
     "streaming",  # write past the caches
     "direct",  # scatter into the output itself
+    "together",  # scatter all channels of a pixel together
     "tile",  # columns at once
     "chunk",  # windows at once
     "depth_slots",  # expanded rows to keep, powers of two
