@@ -21,6 +21,7 @@ from poolgrad.dtypes import DTYPES
 from poolgrad.operators import REGISTRY
 from poolgrad.products import ANY
 from poolgrad.tensor import Tensor, contiguous_strides
+from poolgrad.windows import pooled_size
 
 Array = np.ndarray[Any, Any]
 
@@ -175,6 +176,67 @@ def test_planes_of_max_split_over_any_number_of_threads(monkeypatch: Any) -> Non
         poolgrad.set_num_threads(2)
 
 
+def channels_last(array: Array) -> Array:
+    """The same values, with the channels side by side in memory."""
+    return np.ascontiguousarray(np.moveaxis(array, 1, -1)).transpose(0, array.ndim - 1, *range(1, array.ndim - 1))
+
+
+PIXEL_LIMITS = [{}, {"WIDEST_TILE": 16, "NARROWEST_TILE": 8}, {"PART_BUDGET": 1}, {"MOST_WINDOWS_AT_ONCE": 2}]
+
+
+@pytest.mark.parametrize("limits", PIXEL_LIMITS, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
+def test_averages_of_pixels(limits: dict[str, int], dtype: Any, monkeypatch: Any) -> None:
+    """Channels side by side give the bits of channels apart: strides, gaps, ceil mode, both countings, overrides."""
+    with_limits(monkeypatch, limits | {"BYTES_PER_PART": 1, "STREAM_FROM": 0})
+    records = recording(monkeypatch)
+    poolgrad.set_num_threads(3)
+    try:
+        for (kernel, stride, pad), width, channels in itertools.product(GEOMETRIES, (1, 2, 7, 20), (8, 24)):
+            shape = (2, channels, max(9, kernel), max(width, kernel))
+            numbers = {"kernel_size": kernel, "stride": stride, "padding": pad, "ceil_mode": bool(width % 2)}
+            more = {
+                "count_include_pad": width != 7,
+                "divisor_override": -3 if width == 2 else 2**40 if width == 1 else None,
+            }
+            out = [pooled_size(n, kernel=kernel, stride=stride, pad=pad, ceil_mode=bool(width % 2)) for n in shape[2:]]
+            grad = gradient((2, channels, *out), dtype)
+            expected = poolgrad.avg_pool2d_backward(grad, shape, **numbers, **more)
+            assert records[-1]["pixel"] == 1
+            room = np.full((2, shape[2] + 2, shape[3], channels), 77, dtype)
+            target = room[:, 1:-1].transpose(0, 3, 1, 2)
+            poolgrad.avg_pool2d_backward(channels_last(grad), shape, **numbers, **more, out=target)
+            assert records[-1]["pixel"] == channels
+            assert np.array_equal(target, expected), (shape, numbers, more)
+            target[:] = 77
+            assert (room == 77).all()
+    finally:
+        poolgrad.set_num_threads(2)
+
+
+def test_adaptive_averages_of_pixels(monkeypatch: Any) -> None:
+    records = recording(monkeypatch)
+    for size, out in itertools.product(((3, 5, 7), (4, 6, 8)), ((2, 3, 4), (4, 2, 11), (1, 1, 1), (5, 9, 7))):
+        grad, x = gradient((2, 16, *out)), channels_last(np.zeros((2, 16, *size), np.float32))
+        expected = poolgrad.adaptive_avg_pool3d_backward(grad, x.shape)
+        got = poolgrad.adaptive_avg_pool3d_backward(channels_last(grad), x)
+        assert records[-1]["pixel"] == 16
+        assert got.strides == x.strides
+        assert np.array_equal(got, expected), (size, out)
+
+
+def test_long_windows_of_pixels_keep_their_sums(monkeypatch: Any) -> None:
+    """Sums by powers of two are made column by column; layouts must not change them."""
+    records = recording(monkeypatch)
+    grad = gradient((1, 8, 3, 40))
+    expected = poolgrad.avg_pool2d_backward(grad, (1, 8, 3, 70), (1, 31), 1)
+    got = poolgrad.avg_pool2d_backward(
+        channels_last(grad), channels_last(np.zeros((1, 8, 3, 70), np.float32)), (1, 31), 1
+    )
+    assert records[-1]["pixel"] == 1
+    assert np.array_equal(got, expected)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
 @pytest.mark.parametrize("channels", [2, 3, 8, 19])
@@ -188,27 +250,28 @@ def test_channels_side_by_side(dtype: Any, index_dtype: Any, channels: int, monk
     expected = poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, 2)
     assert not records[-1]["together"]
 
-    def last(array: Array) -> Array:
-        return np.ascontiguousarray(array.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
-
     try:
         for threads in (1, 2, 3, 7):
             poolgrad.set_num_threads(threads)
             room = np.full((2, 12, 14, channels), 77, dtype)
             out = room[:, 1:-1, 1:-1].transpose(0, 3, 1, 2)  # rows that do not touch
-            poolgrad.max_pool2d_with_indices_backward(last(grad), shape, last(indices), 2, out=out)
+            poolgrad.max_pool2d_with_indices_backward(channels_last(grad), shape, channels_last(indices), 2, out=out)
             assert records[-1]["together"]
             assert np.array_equal(out, expected)
             out[:] = 77
             assert (room == 77).all()
             assert np.array_equal(
-                poolgrad.max_pool2d_with_indices_backward(last(grad), last(np.zeros(shape, dtype)), last(indices), 2),
+                poolgrad.max_pool2d_with_indices_backward(
+                    channels_last(grad), channels_last(np.zeros(shape, dtype)), channels_last(indices), 2
+                ),
                 expected,
             )
             bad = indices.copy()
             bad[0, 1, 4, 5], bad[1, 0, 0, 0], bad[0, 1, 2, 3] = 120, -1, 1000
             with pytest.raises(poolgrad.IndexRangeError, match=r"indices\[0, 1, 2, 3\] = 1000"):
-                poolgrad.max_pool2d_with_indices_backward(last(grad), shape, last(bad), 2, out=last(expected))
+                poolgrad.max_pool2d_with_indices_backward(
+                    channels_last(grad), shape, channels_last(bad), 2, out=channels_last(expected)
+                )
     finally:
         poolgrad.set_num_threads(2)
 

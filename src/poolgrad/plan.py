@@ -19,7 +19,7 @@ from . import threads
 from .contract import Call
 from .dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, DType
 from .kernels.record import RECORD, ROOM, ROWS_IN_TABLE, WIDE_ROOM
-from .tensor import Tensor, as_planes, is_nested
+from .tensor import Planes, Tensor, as_planes, is_nested
 from .windows import FIXED, Axis
 
 # Type codes that kernels switch on, once per row.
@@ -34,6 +34,10 @@ WIDEST_TILE, NARROWEST_TILE = 4096, 64
 MOST_WINDOWS_AT_ONCE = 4096
 # Fixed windows: strides that constant shuffles can lay out, and the longest sums that fit scratch.
 LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 4096
+# Sums along W of more windows than this are not made one by one: as in kernels/spreading.py.
+MOST_DIRECT_TERMS = 8
+# Channels that are worked on together.
+MOST_CHANNELS = 4096
 # Outputs that no cache will hold are written past it.
 STREAM_FROM = 32 << 20
 ALIGNMENT = 64
@@ -94,18 +98,24 @@ def plan_average(
     exact = 2**53 if compute == FLOAT64.name else 2**24
     record["wide"] = abs(divisor) * math.prod(axis.longest_count for axis in axes) > exact
 
-    rows = target.count // axes[2].size if target.count else 0
-    parts = _parts(rows, source, target)
-    tile, depth_slots, row_slots = _tiling(axes, itemsize, parts)
+    planes, gradients = as_planes(target, layout), as_planes(source, layout)
     terms, streams = _streams(axes[2])
+    pixel = _pixel(gradients, planes, source, target, terms)
+    if pixel > 1:  # all channels of an image are one plane of pixels
+        terms, streams, record["channels"] = 0, False, 1
+    rows = target.count // (axes[2].size * pixel) if target.count else 0
+    parts = _parts(rows, source, target)
+    tile, depth_slots, row_slots = _tiling(axes, itemsize, parts, pixel)
     chunk = -(-tile // axes[2].stride) + 1 + ROOM if streams else min(axes[2].windows_over(tile), MOST_WINDOWS_AT_ONCE)
+    longer = max(chunk + terms, pixel) + ROOM
     record["itemsize"], record["streams"], record["terms"] = itemsize, streams, terms
     record["ones"] = (axes[2].kernel - 1) % axes[2].stride + 1
-    record["plain"] = target.dtype.name == compute and as_planes(target, layout).steps[4] == itemsize
+    record["pixel"], record["row_step"] = pixel, target.dtype.itemsize if pixel > 1 else planes.steps[4]
+    record["plain"] = target.dtype.name == compute and record["row_step"][0] == itemsize
     record["streaming"] = target.dtype.nbytes(target.count) >= STREAM_FROM
-    record["tile"], record["chunk"] = tile, chunk
+    record["tile"], record["chunk"], record["longer"] = tile, chunk, longer
     record["depth_slots"], record["row_slots"] = depth_slots, row_slots
-    slots, longer = depth_slots * row_slots, chunk + terms + ROOM
+    slots = depth_slots * row_slots
     return Plan(
         call=call,
         kernel="average" if rows else "",
@@ -115,7 +125,7 @@ def plan_average(
         output=result,
         units=rows,
         parts=parts,
-        floats=(slots + 2) * (tile + WIDE_ROOM) + 3 * longer + 2 * chunk if rows else 0,
+        floats=(slots + 2) * (tile * pixel + WIDE_ROOM) + 3 * longer + 2 * chunk if rows else 0,
         integers=3 * longer + slots + 2 + 2 * min(axes[1].size, ROWS_IN_TABLE) if rows else 0,
     )
 
@@ -177,17 +187,32 @@ def _parts(units: int, *tensors: Tensor) -> int:
     return max(1, min(threads.get_num_threads(), units, traffic // BYTES_PER_PART, MOST_PARTS))
 
 
-def _tiling(axes: tuple[Axis, Axis, Axis], itemsize: int, parts: int) -> tuple[int, int, int]:
+def _pixel(gradients: Planes, planes: Planes, source: Tensor, target: Tensor, terms: int) -> int:
+    """How many channels to work on together: all, if they fill whole vectors side by side and rows of pixels touch.
+
+    Long sums along W are put together by powers of two where columns are single numbers, and only there: such windows
+    stay on that path, so that layout does not change a bit.
+    """
+    channels = planes.shape[1]
+    side_by_side = gradients.steps[1] == planes.steps[1] == target.dtype.itemsize
+    dense = planes.shape[4] == 1 or planes.steps[4] == channels * target.dtype.itemsize
+    fits = channels > 1 and channels % 8 == 0 and channels <= MOST_CHANNELS
+    return channels if fits and side_by_side and dense and terms <= MOST_DIRECT_TERMS else 1
+
+
+def _tiling(axes: tuple[Axis, Axis, Axis], itemsize: int, parts: int, pixel: int) -> tuple[int, int, int]:
     """Columns per tile, and how many expanded rows to keep: as many as one element's windows, if they fit."""
     depth, rows, columns = axes
     budget = min(PART_BUDGET, TOTAL_BUDGET // parts)
     # Powers of two, so that a kernel finds a slot without a division.
     depth_slots, row_slots = _power_of_two(depth.longest_run), _power_of_two(rows.longest_run)
-    tile = min(columns.size, WIDEST_TILE)
-    while tile > NARROWEST_TILE and depth_slots * row_slots * (tile + WIDE_ROOM) * itemsize > budget:
+    tile = min(columns.size, max(WIDEST_TILE // pixel, 1))
+    while tile * pixel > NARROWEST_TILE and depth_slots * row_slots * (tile * pixel + WIDE_ROOM) * itemsize > budget:
+        if tile == 1:
+            break
         tile //= 2
     # Rows that do not fit are expanded again whenever they are needed: slower, never wrong.
-    while depth_slots * row_slots > 1 and depth_slots * row_slots * (tile + WIDE_ROOM) * itemsize > budget:
+    while depth_slots * row_slots > 1 and depth_slots * row_slots * (tile * pixel + WIDE_ROOM) * itemsize > budget:
         depth_slots, row_slots = (depth_slots // 2, row_slots) if depth_slots > 1 else (1, row_slots // 2)
     return tile, depth_slots, row_slots
 

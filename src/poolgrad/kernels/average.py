@@ -58,13 +58,13 @@ class Scratch(NamedTuple):
 
 @piece
 def carve(plan: Any, floats: int, integers: int, itemsize: int) -> Scratch:
-    wide = (plan.tile + WIDE_ROOM) * itemsize
-    chunk, longer = plan.chunk * itemsize, (plan.chunk + plan.terms + ROOM) * itemsize
+    wide = (plan.tile * plan.pixel + WIDE_ROOM) * itemsize
+    chunk, longer = plan.chunk * itemsize, plan.longer * itemsize
     quotients = floats + 2 * wide
     one = quotients + 2 * longer
     spare = one + 2 * chunk
     lows = integers
-    tags = lows + 3 * 8 * (plan.chunk + plan.terms + ROOM)
+    tags = lows + 3 * 8 * plan.longer
     tabulated = tags + 8 * plan.depth_slots * plan.row_slots
     scratch = Scratch(
         floats,
@@ -76,8 +76,8 @@ def carve(plan: Any, floats: int, integers: int, itemsize: int) -> Scratch:
         spare,
         spare + longer,
         lows,
-        lows + 8 * (plan.chunk + plan.terms + ROOM),
-        lows + 16 * (plan.chunk + plan.terms + ROOM),
+        lows + 8 * plan.longer,
+        lows + 16 * plan.longer,
         tags,
         tabulated,
         tabulated + 16,
@@ -184,11 +184,51 @@ def expand(plan: Any, base: int, scale: int, tile: Tile, scratch: Scratch, expan
         fill(expanded, covered, tile.right - tile.left, unit)
 
 
+@piece
+def expand_pixels(plan: Any, base: int, scale: int, tile: Tile, scratch: Scratch, expanded: int, unit: Any) -> None:
+    """The same where a column is a pixel: so many channels, side by side, that share their windows."""
+    q, channels, covered = scratch.quotients, plan.pixel, 0
+    for first in range(tile.first, tile.first + tile.number, plan.chunk):
+        number = min(plan.chunk, tile.first + tile.number - first)
+        tabulate(plan, tile, first, number, scratch, unit)
+        for i in range(number):
+            load_row(
+                base + (first + i) * plan.grad_steps[4], plan.grad_steps[1], plan.code, plan.rounding, q, channels, unit
+            )
+            divide_pixel(q, channels, scale * read_i64(scratch.counts, 8 * i), plan.wide, unit)
+            low, high = read_i64(scratch.lows, 8 * i), read_i64(scratch.highs, 8 * i)
+            if low > covered:  # a gap between windows
+                fill(expanded, covered * channels, low * channels, unit)
+                covered = low
+            for w in range(low, high):
+                row = expanded + w * channels * plan.itemsize
+                if w < covered:
+                    for c in range(0, channels, LANES):
+                        store(row, c, add(load(row, c, unit), load(q, c, unit)))
+                else:
+                    for c in range(0, channels, LANES):
+                        store(row, c, load(q, c, unit))
+            covered = max(covered, high)
+    fill(expanded, covered * channels, (tile.right - tile.left) * channels, unit)
+
+
+@piece
+def divide_pixel(q: int, channels: int, divisor: int, wide: int, unit: Any) -> None:
+    """Divide all channels of a pixel by the same exact integer; sums start at +0.0."""
+    if wide:
+        for c in range(channels):
+            write(q, c, unit + type_as(float(read(q, c, unit)) / float(divisor), unit))
+    else:
+        by, zero = splat(as_unit(divisor, unit)), splat(unit)
+        for c in range(0, channels, LANES):
+            store(q, c, add(divide(load(q, c, unit), by), zero))
+
+
 @inlined_piece
 def kept_row(plan: Any, tile: Tile, scratch: Scratch, od: int, oh: int) -> int:
     """Where the expanded row of gradient row (od, oh) lies, once it was made."""
     slot = (od & plan.depth_slots - 1) * plan.row_slots + (oh & plan.row_slots - 1)
-    return scratch.kept + (slot * (plan.tile + WIDE_ROOM) + tile.skip) * plan.itemsize
+    return scratch.kept + (slot * (plan.tile * plan.pixel + WIDE_ROOM) + tile.skip) * plan.itemsize
 
 
 @inlined_piece
@@ -200,8 +240,11 @@ def make_row(plan: Any, source: int, od: int, oh: int, tile: Tile, scratch: Scra
         write_i64(scratch.tags, 8 * slot, tag)
         scale = plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh)
         base = source + od * plan.grad_steps[2] + oh * plan.grad_steps[3]
-        expanded = scratch.kept + slot * (plan.tile + WIDE_ROOM) * plan.itemsize
-        expand(plan, base, scale, tile, scratch, expanded, unit)
+        expanded = scratch.kept + slot * (plan.tile * plan.pixel + WIDE_ROOM) * plan.itemsize
+        if plan.pixel > 1:
+            expand_pixels(plan, base, scale, tile, scratch, expanded, unit)
+        else:
+            expand(plan, base, scale, tile, scratch, expanded, unit)
 
 
 @inlined_piece
@@ -256,7 +299,7 @@ def answer(
     unit: Any,
 ) -> None:
     """The tile's part of one row of the result: sums along H, then along D, then the store."""
-    columns, rows = tile.right - tile.left, rows_to - rows_from
+    columns, rows = (tile.right - tile.left) * plan.pixel, rows_to - rows_from
     if layers_from >= layers_to or rows <= 0:  # stride larger than kernel: no window here
         fill(scratch.total, 0, columns, unit)
     # Few rows are added while they are stored, all others in scratch.
@@ -277,7 +320,7 @@ def answer(
         streaming = plan.streaming and target % 16 == 0 and columns % LANES == 0
         write_sum(target, one, two, three, rows, columns, streaming, unit)
     else:
-        store_row(target, plan.result_steps[4], plan.code, scratch.total, columns, unit)
+        store_row(target, plan.row_step, plan.code, scratch.total, columns, unit)
 
 
 def average(records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any) -> int:

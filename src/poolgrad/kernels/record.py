@@ -17,12 +17,15 @@ _NUMBER_FIELDS = (
     "streams",  # sum windows along W all at once, as in spreading.py
     "terms",
     "ones",
+    "pixel",  # channels that are worked on together, side by side in memory; 1: none are
+    "row_step",  # bytes between neighbours in a row of the result
     "plain",  # a result row lies in memory as it does in scratch
     "streaming",  # write past the caches
     "direct",  # scatter into the output itself
     "together",  # scatter all channels of a pixel together
     "tile",  # columns at once
     "chunk",  # windows at once
+    "longer",  # room for the quotients that a chunk needs
     "depth_slots",  # expanded rows to keep, powers of two
     "row_slots",
 )
