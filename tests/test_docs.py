@@ -47,7 +47,7 @@ def test_readme_examples_run(name: str) -> None:
 
 
 def test_both_readmes_tell_the_same() -> None:
-    """Same headings, code, tables and links, in the same order; only the prose differs."""
+    """Same headings, code, tables and links, each as often; only the prose differs."""
 
     def skeleton(name: str) -> list[str]:
         text = (ROOT / name).read_text("utf-8")
@@ -55,8 +55,9 @@ def test_both_readmes_tell_the_same() -> None:
         return re.findall(r"^#+|^- |^\||`[^`\n]+`|\]\([^)]*\)", text, re.MULTILINE)
 
     english, chinese = (skeleton(name) for name in ("README.md", "README.zh.md"))
-    assert [part.replace("README.zh.md", "README.md") for part in english].count("`poolgrad.torch`") == 1
-    assert sorted(set(english) - {"](README.zh.md)"}) == sorted(set(chinese) - {"](README.md)"})
+    english.remove("](README.zh.md)")
+    chinese.remove("](README.md)")
+    assert sorted(english) == sorted(chinese)
 
 
 @pytest.mark.parametrize("name", ["demo.py", "numpy_arrays.py", "repeatable_executor.py"])

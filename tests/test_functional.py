@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -380,6 +381,24 @@ def test_many_callers_at_once() -> None:
     finally:
         poolgrad.set_num_threads(before)
     assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no interval timers")
+def test_a_signal_handler_may_call_in_the_middle_of_a_call() -> None:
+    """The handler's call runs in the same thread, while workers still use the interrupted call's scratch."""
+    grad = np.random.default_rng(6).standard_normal((4, 16, 127, 127)).astype(np.float32)
+    calm, inner = average(grad, LARGE_SHAPE, 3, stride=2), average()
+    seen, before = [], signal.getsignal(signal.SIGALRM)
+    signal.signal(signal.SIGALRM, lambda *_: seen.append(np.array_equal(average(), inner)))
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    try:
+        answers = [np.array_equal(average(grad, LARGE_SHAPE, 3, stride=2), calm) for _ in range(60)]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert seen, "the handler ran"
+    assert all(answers)
+    assert all(seen)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

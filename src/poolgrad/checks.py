@@ -127,7 +127,9 @@ def sizes_fit(parameters: Iterable[Parameter], extra: Callable[[Call], int] | No
             return Broken("self", "windows whose positions fit 64 bits", f"shape {shape}", "Use smaller sizes.")
         return None
 
-    return Check("sizes", "element counts, byte counts and window positions are below 2^63", test, source=SAFE)
+    return Check(
+        "sizes", "element counts, byte counts, distances and window positions are below 2^63", test, source=SAFE
+    )
 
 
 def output_writable(parameters: Iterable[Parameter]) -> Check:

@@ -15,7 +15,7 @@ from .contract import Operator, Value, enforce, prepare
 from .execute import execute
 from .operators import REGISTRY
 from .overlap import MEMORY_CHECKS
-from .plan import ALIGNMENT, Plan
+from .plan import Plan
 from .products import ANY, Product, find_product
 from .tensor import Tensor, contiguous_strides
 
@@ -141,7 +141,6 @@ class _Verdict:
     """A call that the contract allows: its plan, and what is known of its memory before any address is."""
 
     plan: Plan
-    output: str
     # First and one past the last byte that each tensor touches, relative to its first element; the output's last.
     ranges: tuple[tuple[str, int, int], ...]
 
@@ -181,8 +180,8 @@ def _call(name: str, given: Mapping[str, Any], numbers: Mapping[str, Value], for
     addresses = {used: arrays[used].address for used in (*plan.inputs, output)}
     if given[output] is not None and _may_overlap(verdict, addresses):
         enforce(dataclasses.replace(plan.call, addresses=addresses), MEMORY_CHECKS)
-    if plan.parts * plan.part_bytes <= KEPT_SCRATCH:
-        execute(plan, addresses, _scratch())
+    if plan.scratch_bytes <= KEPT_SCRATCH:
+        _run_in_kept_scratch(plan, addresses)
     else:
         scratch = np.empty(plan.scratch_bytes, np.uint8)
         execute(plan, addresses, scratch.ctypes.data)
@@ -196,7 +195,7 @@ def _judge(
     shape: tuple[int, ...] | None,
     numbers: Mapping[str, Value],
 ) -> _Verdict:
-    """Contract and plan, and the rows about the output's own strides; raises the refusal."""
+    """Contract and plan; raises the refusal."""
     output = op.output.name
     tensors = {name: array.tensor for name, array in arrays.items()}
     grad = tensors.get("gradOutput")
@@ -207,7 +206,7 @@ def _judge(
     values = {p.name: tensors.get(p.name) for p in op.tensors} | dict(numbers)
     plan = prepare(op, product, values)
     ranges = tuple((name, *plan.call.tensor(name).byte_range) for name in (*plan.inputs, output))
-    return _Verdict(plan, output, ranges)
+    return _Verdict(plan, ranges)
 
 
 def _may_overlap(verdict: _Verdict, addresses: Mapping[str, int]) -> bool:
@@ -223,13 +222,19 @@ KEPT_SCRATCH = 1 << 20
 _LOCAL = threading.local()
 
 
-def _scratch() -> int:
-    """The address of a thread's own scratch, kept from call to call."""
-    address: int | None = getattr(_LOCAL, "address", None)
-    if address is None:
-        _LOCAL.memory = np.empty(KEPT_SCRATCH + ALIGNMENT, np.uint8)
-        address = _LOCAL.address = int(_LOCAL.memory.ctypes.data)
-    return address
+def _run_in_kept_scratch(plan: Plan, addresses: Mapping[str, int]) -> None:
+    """Run in the thread's own scratch, kept from call to call.
+
+    It is taken away while it is used: a signal handler may call us in the middle of a call.
+    """
+    memory, address = _LOCAL.__dict__.pop("scratch", (None, 0))
+    if memory is None:
+        memory = np.empty(KEPT_SCRATCH, np.uint8)
+        address = memory.ctypes.data
+    try:
+        execute(plan, addresses, address)
+    finally:
+        _LOCAL.scratch = memory, address
 
 
 def _describe(op: Operator, given: Mapping[str, Any], format: str) -> dict[str, adapters.Array]:

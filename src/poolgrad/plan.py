@@ -18,14 +18,26 @@ import numpy.typing as npt
 from . import threads
 from .contract import Call
 from .dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, DType
-from .kernels.record import RECORD, ROOM, ROWS_IN_TABLE, WIDE_ROOM
+from .kernels import record as codes
+from .kernels.record import LANES, MOST_DIRECT_TERMS, RECORD, ROOM, ROWS_IN_TABLE, WIDE_ROOM
 from .tensor import Planes, Tensor, as_planes, is_nested
 from .windows import FIXED, Axis
 
-# Type codes that kernels switch on, once per row.
-CODES = {FLOAT32: 0, FLOAT64: 1, FLOAT16: 2, BFLOAT16: 3, INT32: 4, INT64: 5}
+CODES = {
+    FLOAT32: codes.FLOAT32,
+    FLOAT64: codes.FLOAT64,
+    FLOAT16: codes.FLOAT16,
+    BFLOAT16: codes.BFLOAT16,
+    INT32: codes.INT32,
+    INT64: codes.INT64,
+}
 # What grad_output is rounded to before anything else ("computed in X").
-ROUNDINGS = {"kept": 0, "float16": 1, "hf32": 2, "hf32 of Ascend 950": 3}
+ROUNDINGS = {
+    "kept": codes.KEPT,
+    "float16": codes.TO_FLOAT16,
+    "hf32": codes.TO_HF32,
+    "hf32 of Ascend 950": codes.TO_HF32_950,
+}
 
 # One part's scratch should stay in a core's second-level cache; all parts together stay well below 64 MB.
 PART_BUDGET, TOTAL_BUDGET = 1 << 20, 32 << 20
@@ -34,8 +46,6 @@ WIDEST_TILE, NARROWEST_TILE = 4096, 64
 MOST_WINDOWS_AT_ONCE = 4096
 # Fixed windows: strides that constant shuffles can lay out, and the longest sums that fit scratch.
 LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 4096
-# Sums along W of more windows than this are not made one by one: as in kernels/spreading.py.
-MOST_DIRECT_TERMS = 8
 # Channels that are worked on together.
 MOST_CHANNELS = 4096
 # Outputs that no cache will hold are written past it.
@@ -90,26 +100,26 @@ def plan_average(
     source, target = call.tensor(grad), call.tensor(result)
     compute = _compute_dtype(target.dtype)
     itemsize = np.dtype(compute).itemsize
-    record = _record(target.dtype, as_planes(target, layout).shape[1], axes)
-    record["grad_steps"] = as_planes(source, layout).steps
-    record["result_steps"] = as_planes(target, layout).steps
+    planes, gradients = as_planes(target, layout), as_planes(source, layout)
+    record = _record(target.dtype, planes.shape[1], axes)
+    record["grad_steps"], record["result_steps"] = gradients.steps, planes.steps
     record["divisor"], record["rounding"] = divisor, ROUNDINGS[rounding]
     # Beyond this integer the compute dtype can't hold every divisor.
     exact = 2**53 if compute == FLOAT64.name else 2**24
     record["wide"] = abs(divisor) * math.prod(axis.longest_count for axis in axes) > exact
 
-    planes, gradients = as_planes(target, layout), as_planes(source, layout)
-    terms, streams = _streams(axes[2])
-    pixel = _pixel(gradients, planes, source, target, terms)
+    streams = _has_streams(axes[2])
+    pixel = 1 if streams and axes[2].terms > MOST_DIRECT_TERMS else _pixel(gradients, planes, target.dtype)
     if pixel > 1:  # all channels of an image are one plane of pixels
-        terms, streams, record["channels"] = 0, False, 1
+        streams, record["channels"] = False, 1
+    terms = axes[2].terms if streams else 0
     rows = target.count // (axes[2].size * pixel) if target.count else 0
     parts = _parts(rows, source, target)
     tile, depth_slots, row_slots = _tiling(axes, itemsize, parts, pixel)
     chunk = -(-tile // axes[2].stride) + 1 + ROOM if streams else min(axes[2].windows_over(tile), MOST_WINDOWS_AT_ONCE)
     longer = max(chunk + terms, pixel) + ROOM
     record["itemsize"], record["streams"], record["terms"] = itemsize, streams, terms
-    record["ones"] = (axes[2].kernel - 1) % axes[2].stride + 1
+    record["ones"] = axes[2].phases_with_all_terms
     record["pixel"], record["row_step"] = pixel, target.dtype.itemsize if pixel > 1 else planes.steps[4]
     record["plain"] = target.dtype.name == compute and record["row_step"][0] == itemsize
     record["streaming"] = target.dtype.nbytes(target.count) >= STREAM_FROM
@@ -150,15 +160,12 @@ def plan_scatter(call: Call, *, grad: str, indices: str, result: str, layout: st
     # Channels that lie side by side are worked on together; halves would need a float32 plane for each.
     side_by_side = all(as_planes(t, layout).steps[1] == t.dtype.itemsize for t in (source, where, target))
     record["together"] = direct and planes.shape[1] > 1 and plane_size > 1 and side_by_side
-    record["direct"], record["chunk"], record["itemsize"] = (
-        direct,
-        chunk,
-        np.dtype(_compute_dtype(target.dtype)).itemsize,
-    )
+    compute = _compute_dtype(target.dtype)
+    record["direct"], record["chunk"], record["itemsize"] = direct, chunk, np.dtype(compute).itemsize
     return Plan(
         call=call,
         kernel="scatter" if count else "",
-        compute=_compute_dtype(target.dtype),
+        compute=compute,
         record=record,
         inputs=(grad, indices),
         output=result,
@@ -187,17 +194,17 @@ def _parts(units: int, *tensors: Tensor) -> int:
     return max(1, min(threads.get_num_threads(), units, traffic // BYTES_PER_PART, MOST_PARTS))
 
 
-def _pixel(gradients: Planes, planes: Planes, source: Tensor, target: Tensor, terms: int) -> int:
+def _pixel(gradients: Planes, planes: Planes, dtype: DType) -> int:
     """How many channels to work on together: all, if they fill whole vectors side by side and rows of pixels touch.
 
-    Long sums along W are put together by powers of two where columns are single numbers, and only there: such windows
-    stay on that path, so that layout does not change a bit.
+    Not for long sums along W: these are put together by powers of two where columns are single numbers, and only
+    there, and the layout must not change a bit.
     """
     channels = planes.shape[1]
-    side_by_side = gradients.steps[1] == planes.steps[1] == target.dtype.itemsize
-    dense = planes.shape[4] == 1 or planes.steps[4] == channels * target.dtype.itemsize
-    fits = channels > 1 and channels % 8 == 0 and channels <= MOST_CHANNELS
-    return channels if fits and side_by_side and dense and terms <= MOST_DIRECT_TERMS else 1
+    side_by_side = gradients.steps[1] == planes.steps[1] == dtype.itemsize
+    dense = planes.shape[4] == 1 or planes.steps[4] == channels * dtype.itemsize
+    fits = channels > 1 and channels % LANES == 0 and channels <= MOST_CHANNELS
+    return channels if fits and side_by_side and dense else 1
 
 
 def _tiling(axes: tuple[Axis, Axis, Axis], itemsize: int, parts: int, pixel: int) -> tuple[int, int, int]:
@@ -207,12 +214,14 @@ def _tiling(axes: tuple[Axis, Axis, Axis], itemsize: int, parts: int, pixel: int
     # Powers of two, so that a kernel finds a slot without a division.
     depth_slots, row_slots = _power_of_two(depth.longest_run), _power_of_two(rows.longest_run)
     tile = min(columns.size, max(WIDEST_TILE // pixel, 1))
-    while tile * pixel > NARROWEST_TILE and depth_slots * row_slots * (tile * pixel + WIDE_ROOM) * itemsize > budget:
-        if tile == 1:
-            break
+
+    def fits() -> bool:
+        return depth_slots * row_slots * (tile * pixel + WIDE_ROOM) * itemsize <= budget
+
+    while not fits() and tile > max(NARROWEST_TILE // pixel, 1):
         tile //= 2
     # Rows that do not fit are expanded again whenever they are needed: slower, never wrong.
-    while depth_slots * row_slots > 1 and depth_slots * row_slots * (tile * pixel + WIDE_ROOM) * itemsize > budget:
+    while not fits() and depth_slots * row_slots > 1:
         depth_slots, row_slots = (depth_slots // 2, row_slots) if depth_slots > 1 else (1, row_slots // 2)
     return tile, depth_slots, row_slots
 
@@ -222,9 +231,6 @@ def _power_of_two(n: int) -> int:
     return 1 << (n - 1).bit_length()
 
 
-def _streams(axis: Axis) -> tuple[int, bool]:
-    """Windows per column, and whether to sum all columns' windows at once: for fixed windows of small strides."""
-    terms = (axis.kernel - 1) // axis.stride + 1
-    if axis.rule == FIXED and axis.stride <= LARGEST_SHUFFLED_STRIDE and terms <= MOST_TERMS:
-        return terms, True
-    return 0, False
+def _has_streams(axis: Axis) -> bool:
+    """Whether to sum all columns' windows at once: for fixed windows of small strides."""
+    return axis.rule == FIXED and axis.stride <= LARGEST_SHUFFLED_STRIDE and axis.terms <= MOST_TERMS

@@ -97,6 +97,16 @@ class Axis:
             return 1
         return min(-(-self.out // self.size) + 1, self.out)
 
+    @property
+    def terms(self) -> int:
+        """Fixed windows: how many hold a column of the phases that most of them hold."""
+        return (self.kernel - 1) // self.stride + 1
+
+    @property
+    def phases_with_all_terms(self) -> int:
+        """Fixed windows: so many phases of each stride have ``terms`` windows, the others one less."""
+        return (self.kernel - 1) % self.stride + 1
+
     def windows_over(self, width: int) -> int:
         """An upper bound of the number of windows that touch ``width`` neighbouring elements."""
         per_element = width * self.out // self.size if self.rule == ADAPTIVE else width // self.stride

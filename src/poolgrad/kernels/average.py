@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from .. import windows
 from .memory import inlined_piece, piece, read_i64, write_i64
-from .record import ROOM, ROWS_IN_TABLE, WIDE_ROOM
+from .record import LANES, ROOM, ROWS_IN_TABLE, WIDE_ROOM
 from .rows import load_row, store_row
 from .spreading import fill, interleave, lay_windows, window_sums
-from .vectors import LANES, add, as_unit, divide, fence, load, multiply, read, splat, store, stream, type_as, write
+from .vectors import add, as_unit, divide, fence, load, multiply, read, splat, store, stream, type_as, write
 
 first_window, last_window = piece(windows.first_window), piece(windows.last_window)
 window_start, window_stop = piece(windows.window_start), piece(windows.window_stop)

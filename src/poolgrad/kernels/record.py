@@ -1,17 +1,26 @@
-"""All that a kernel is told of a plan, in one record of 64-bit integers."""
+"""What plans and kernels agree on: the record of 64-bit integers that a kernel is told, its codes, and some limits."""
 
 from __future__ import annotations
 
 import numpy as np
 
+# Storage types, and what float32 gradients are rounded to before anything else: kernels switch on them once per row.
+FLOAT32, FLOAT64, FLOAT16, BFLOAT16, INT32, INT64 = range(6)
+KEPT, TO_FLOAT16, TO_HF32, TO_HF32_950 = range(4)
+
+# Numbers in a vector.
+LANES = 8
+# Up to so many windows per column, adding one by one is faster than building sums of powers of two.
+MOST_DIRECT_TERMS = 8
+
 _AXIS_FIELDS = ("rule", "size", "out", "kernel", "stride", "pad", "counting")  # of windows.Axis, for D, H, W
 _STEP_FIELDS = ("grad_steps", "index_steps", "result_steps")  # bytes, for N, C, D, H, W
 _NUMBER_FIELDS = (
     "channels",  # planes are counted n * channels + c
-    "code",  # of the storage type, as in rows.py
+    "code",  # of the storage type
     "index_code",
     "itemsize",  # of the compute type
-    "rounding",  # of float32 gradients before anything else, as in rows.py
+    "rounding",
     "divisor",  # multiplies every window's count
     "wide",  # divisors pass what the compute type can hold
     "streams",  # sum windows along W all at once, as in spreading.py

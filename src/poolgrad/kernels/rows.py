@@ -25,10 +25,8 @@ from .memory import (
     write_f64,
     write_u16,
 )
-from .vectors import LANES, copy_lanes, itemsize, load, read, store, write
-
-FLOAT32, FLOAT64, FLOAT16, BFLOAT16, INT32, INT64 = range(6)
-KEPT, TO_FLOAT16, TO_HF32, TO_HF32_950 = range(4)
+from .record import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, KEPT, LANES, TO_FLOAT16, TO_HF32, TO_HF32_950
+from .vectors import copy_lanes, itemsize, load, read, store, write
 
 
 @inlined_piece

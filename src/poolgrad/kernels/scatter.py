@@ -11,8 +11,9 @@ from typing import Any
 from numba import types
 
 from .memory import add_at, inlined_piece, piece, read_at, read_i32, read_i64
-from .rows import BFLOAT16, FLOAT16, INT32, load_row, store_row, zero_row
-from .vectors import LANES, splat, store
+from .record import BFLOAT16, FLOAT16, INT32, LANES
+from .rows import load_row, store_row, zero_row
+from .vectors import splat, store
 
 NOTHING = -1
 

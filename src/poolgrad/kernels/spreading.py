@@ -14,10 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 from .memory import piece, read_i64
-from .vectors import LANES, add, load, read, splat, store, store_interleaved
-
-# Up to here adding term by term is faster than building sums of powers of two.
-MOST_DIRECT_TERMS = 8
+from .record import LANES, MOST_DIRECT_TERMS
+from .vectors import add, load, read, splat, store, store_interleaved
 
 
 @piece

@@ -4,7 +4,7 @@ LLVM's own vectoriser needs alias checks before each loop and a scalar loop behi
 rows of a few dozen elements. With explicit vectors a row is a handful of instructions:
 
 - Scratch memory is written in whole vectors. It is laid out with room for the overrun, so there are no tails.
-- A tensor is written exactly: whole vectors, and the last one laid back over its predecessor (``store_exactly``).
+- A tensor is written exactly: whole vectors, the last one laid back over its predecessor (``copy_exactly`` in rows.py).
 
 Every function takes a base address and an index in elements; ``unit`` is any scalar of the compute type and only says
 which it is. The code generated is plain LLVM (loads, stores, additions, shuffles with constant masks): LLVM maps it to
@@ -20,7 +20,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
-LANES = 8
+from .record import LANES
+
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
 
 
