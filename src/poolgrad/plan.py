@@ -19,8 +19,8 @@ from . import threads
 from .contract import Call
 from .dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, DType
 from .kernels import record as codes
-from .kernels.record import LANES, MOST_DIRECT_TERMS, RECORD, ROOM, ROWS_IN_TABLE, WIDE_ROOM
-from .tensor import Planes, Tensor, as_planes, is_nested
+from .kernels.record import LONGEST_TABLE, MOST_DIRECT_TERMS, RECORD, ROOM, ROWS_IN_TABLE, WIDE_ROOM
+from .tensor import Tensor, as_planes, is_nested
 from .windows import FIXED, Axis
 
 CODES = {
@@ -39,15 +39,23 @@ ROUNDINGS = {
     "hf32 of Ascend 950": codes.TO_HF32_950,
 }
 
+# How rows of neighbours move between tensors and scratch.
+_MOVES = {
+    FLOAT32: codes.READ_FLOATS,
+    FLOAT64: codes.READ_FLOATS,
+    FLOAT16: codes.READ_HALVES,
+    BFLOAT16: codes.READ_BFLOATS,
+}
+
 # One part's scratch should stay in a core's second-level cache; all parts together stay well below 64 MB.
 PART_BUDGET, TOTAL_BUDGET = 1 << 20, 32 << 20
 MOST_PARTS = 64
-WIDEST_TILE, NARROWEST_TILE = 4096, 64
+WIDEST_TILE, NARROWEST_TILE = 1024, 64
 MOST_WINDOWS_AT_ONCE = 4096
 # Fixed windows: strides that constant shuffles can lay out, and the longest sums that fit scratch.
 LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 4096
-# Channels that are worked on together.
-MOST_CHANNELS = 4096
+# Rows of gradients that are summed by blocks; so many narrow tiles fit scratch for any number of parts.
+LONGEST_BLOCK = 1024
 # Outputs that no cache will hold are written past it.
 STREAM_FROM = 32 << 20
 ALIGNMENT = 64
@@ -109,19 +117,21 @@ def plan_average(
     record["wide"] = abs(divisor) * math.prod(axis.longest_count for axis in axes) > exact
 
     streams = _has_streams(axes[2])
-    pixel = 1 if streams and axes[2].terms > MOST_DIRECT_TERMS else _pixel(gradients, planes, target.dtype)
-    if pixel > 1:  # all channels of an image are one plane of pixels
-        streams, record["channels"] = False, 1
     terms = axes[2].terms if streams else 0
-    rows = target.count // (axes[2].size * pixel) if target.count else 0
+    rows = target.count // axes[2].size if target.count else 0
     parts = _parts(rows, source, target)
-    tile, depth_slots, row_slots = _tiling(axes, itemsize, parts, pixel)
+    block = axes[1].terms if _has_blocks(axes[1]) else 0
+    tile, depth_slots, row_slots = _tiling(axes, itemsize, parts, block)
     chunk = -(-tile // axes[2].stride) + 1 + ROOM if streams else min(axes[2].windows_over(tile), MOST_WINDOWS_AT_ONCE)
-    longer = max(chunk + terms, pixel) + ROOM
-    record["itemsize"], record["streams"], record["terms"] = itemsize, streams, terms
-    record["ones"] = axes[2].phases_with_all_terms
-    record["pixel"], record["row_step"] = pixel, target.dtype.itemsize if pixel > 1 else planes.steps[4]
-    record["plain"] = target.dtype.name == compute and record["row_step"][0] == itemsize
+    longer = chunk + terms + ROOM
+    levels = int(math.log2(terms)) // 2 if terms > MOST_DIRECT_TERMS else 0
+    record["itemsize"], record["streams"], record["terms"], record["levels"] = itemsize, streams, terms, levels
+    record["ones"], record["block"] = axes[2].phases_with_all_terms, block
+    dense = _MOVES[target.dtype]
+    if gradients.steps[4] == source.dtype.itemsize and rounding == "kept" and not record["wide"]:
+        record["reading"] = dense
+    if planes.steps[4] == target.dtype.itemsize:
+        record["writing"] = dense
     record["streaming"] = target.dtype.nbytes(target.count) >= STREAM_FROM
     record["tile"], record["chunk"], record["longer"] = tile, chunk, longer
     record["depth_slots"], record["row_slots"] = depth_slots, row_slots
@@ -135,8 +145,8 @@ def plan_average(
         output=result,
         units=rows,
         parts=parts,
-        floats=(slots + 2) * (tile * pixel + WIDE_ROOM) + 3 * longer + 2 * chunk if rows else 0,
-        integers=3 * longer + slots + 2 + 2 * min(axes[1].size, ROWS_IN_TABLE) if rows else 0,
+        floats=(slots + 2) * (tile + WIDE_ROOM) + (3 + levels) * longer + 2 * chunk if rows else 0,
+        integers=3 * longer + slots + 3 + 2 * LONGEST_TABLE + 2 * min(axes[1].size, ROWS_IN_TABLE) if rows else 0,
     )
 
 
@@ -194,34 +204,23 @@ def _parts(units: int, *tensors: Tensor) -> int:
     return max(1, min(threads.get_num_threads(), units, traffic // BYTES_PER_PART, MOST_PARTS))
 
 
-def _pixel(gradients: Planes, planes: Planes, dtype: DType) -> int:
-    """How many channels to work on together: all, if they fill whole vectors side by side and rows of pixels touch.
-
-    Not for long sums along W: these are put together by powers of two where columns are single numbers, and only
-    there, and the layout must not change a bit.
-    """
-    channels = planes.shape[1]
-    side_by_side = gradients.steps[1] == planes.steps[1] == dtype.itemsize
-    dense = planes.shape[4] == 1 or planes.steps[4] == channels * dtype.itemsize
-    fits = channels > 1 and channels % LANES == 0 and channels <= MOST_CHANNELS
-    return channels if fits and side_by_side and dense else 1
-
-
-def _tiling(axes: tuple[Axis, Axis, Axis], itemsize: int, parts: int, pixel: int) -> tuple[int, int, int]:
+def _tiling(axes: tuple[Axis, Axis, Axis], itemsize: int, parts: int, block: int) -> tuple[int, int, int]:
     """Columns per tile, and how many expanded rows to keep: as many as one element's windows, if they fit."""
     depth, rows, columns = axes
     budget = min(PART_BUDGET, TOTAL_BUDGET // parts)
     # Powers of two, so that a kernel finds a slot without a division.
-    depth_slots, row_slots = _power_of_two(depth.longest_run), _power_of_two(rows.longest_run)
-    tile = min(columns.size, max(WIDEST_TILE // pixel, 1))
+    depth_slots, row_slots = _power_of_two(depth.longest_run), block or _power_of_two(rows.longest_run)
+    tile = min(columns.size, WIDEST_TILE)
 
-    def fits() -> bool:
-        return depth_slots * row_slots * (tile * pixel + WIDE_ROOM) * itemsize <= budget
+    def fits(row_slots: int) -> bool:
+        return depth_slots * row_slots * (tile + WIDE_ROOM) * itemsize <= budget
 
-    while not fits() and tile > max(NARROWEST_TILE // pixel, 1):
+    while not fits(row_slots) and tile > NARROWEST_TILE:
         tile //= 2
+    if depth.size > 1 and fits(_power_of_two(rows.out)):
+        row_slots = _power_of_two(rows.out)  # the next layer needs the same rows again
     # Rows that do not fit are expanded again whenever they are needed: slower, never wrong.
-    while not fits() and depth_slots * row_slots > 1:
+    while not block and not fits(row_slots) and depth_slots * row_slots > 1:
         depth_slots, row_slots = (depth_slots // 2, row_slots) if depth_slots > 1 else (1, row_slots // 2)
     return tile, depth_slots, row_slots
 
@@ -234,3 +233,8 @@ def _power_of_two(n: int) -> int:
 def _has_streams(axis: Axis) -> bool:
     """Whether to sum all columns' windows at once: for fixed windows of small strides."""
     return axis.rule == FIXED and axis.stride <= LARGEST_SHUFFLED_STRIDE and axis.terms <= MOST_TERMS
+
+
+def _has_blocks(axis: Axis) -> bool:
+    """Whether to sum rows by blocks: where fixed windows are long. Their slots must always fit."""
+    return axis.rule == FIXED and MOST_DIRECT_TERMS < axis.terms <= LONGEST_BLOCK

@@ -93,8 +93,6 @@ class Axis:
         """An upper bound of the number of windows that hold one element."""
         if self.rule == FIXED:
             return min(-(-self.kernel // self.stride), self.out)
-        if self.size % self.out == 0:
-            return 1
         return min(-(-self.out // self.size) + 1, self.out)
 
     @property
@@ -120,7 +118,9 @@ def fixed(size: int, out: int, *, kernel: int, stride: int, pad: int, counting: 
 
 
 def adaptive(size: int, out: int) -> Axis:
-    """``out`` windows spread over ``size`` elements, as even as integers allow."""
+    """``out`` windows spread over ``size`` elements, as even as integers allow; where they are, windows are fixed."""
+    if out > 0 and size > 0 and size % out == 0:
+        return Axis(FIXED, size, out, size // out, size // out, 0, COUNT_PADDED)
     return Axis(ADAPTIVE, size, out, 0, 1, 0, COUNT_PADDED)
 
 

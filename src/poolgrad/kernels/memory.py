@@ -1,4 +1,4 @@
-"""Reading and writing numbers at addresses, as LLVM sees them, and the conversions of 16-bit floats.
+"""Reading and writing numbers at addresses, as LLVM sees them.
 
 Every access is ``base + offset`` in bytes with the base loop-invariant, so that LLVM sees consecutive addresses and
 vectorises. Nothing is assumed about alignment.
@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils, config
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 # A piece of a kernel. Dividing by zero is not an exception here: the check would keep loops from being vectorised.
@@ -66,81 +65,6 @@ read_u16, write_u16 = _reader(types.uint16), _writer(types.uint16)
 read_i32, read_i64 = _reader(types.int32), _reader(types.int64)
 write_i64 = _writer(types.int64)
 bits_of_float, float_of_bits = _bitcast(types.float32, types.uint32), _bitcast(types.uint32, types.float32)
-
-
-@intrinsic
-def _half_to_float_by_hardware(typing_context: Any, half: types.Type) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return builder.fpext(builder.bitcast(args[0], ir.HalfType()), ir.FloatType())
-
-    return types.float32(types.uint16), generate
-
-
-@intrinsic
-def _float_to_half_by_hardware(typing_context: Any, value: types.Type) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return builder.bitcast(builder.fptrunc(args[0], ir.HalfType()), ir.IntType(16))
-
-    return types.uint16(types.float32), generate
-
-
-@inlined_piece
-def _half_to_float_by_integers(half: int) -> float:
-    magnitude = types.uint32(half & 0x7FFF) << types.uint32(13)
-    if magnitude >= 0x0F800000:  # Inf and NaN: all exponent bits; NaN is made quiet, as hardware does
-        wide = magnitude | types.uint32(0x70000000)
-        if magnitude > 0x0F800000:
-            wide = wide | types.uint32(0x00400000)
-    else:
-        # As float32 bits this is the value times 2^-112, denormals included; the product is exact.
-        wide = bits_of_float(float_of_bits(magnitude) * types.float32(2.0**112))
-    return float_of_bits(wide | (types.uint32(half & 0x8000) << types.uint32(16)))
-
-
-@inlined_piece
-def _float_to_half_by_integers(value: float) -> int:
-    bits = bits_of_float(value)
-    sign = types.uint16((bits >> types.uint32(16)) & types.uint32(0x8000))
-    magnitude = bits & types.uint32(0x7FFFFFFF)
-    if magnitude > 0x7F800000:  # NaN: quiet, upper payload kept
-        half = types.uint32(0x7E00) | ((magnitude >> types.uint32(13)) & types.uint32(0x1FF))
-    elif magnitude >= 0x477FF000:  # rounds beyond the largest half
-        half = types.uint32(0x7C00)
-    elif magnitude < 0x38800000:  # below the smallest normal half: let an addition align and round the bits
-        half = bits_of_float(float_of_bits(magnitude) + types.float32(0.5)) - types.uint32(0x3F000000)
-    else:
-        odd = (magnitude >> types.uint32(13)) & types.uint32(1)
-        half = (magnitude - types.uint32(0x38000000) + types.uint32(0xFFF) + odd) >> types.uint32(13)
-    return types.uint16(half) | sign
-
-
-def _target_has_half_conversion() -> bool:
-    """Without it LLVM calls a helper that a JIT-compiled process does not have."""
-    if not llvm.get_process_triple().startswith(("x86_64", "i686")):
-        return True
-    if config.CPU_NAME:  # chosen by the user: trust only the features that were named too
-        return "+f16c" in (config.CPU_FEATURES or "")
-    return bool(llvm.get_host_cpu_features().get("f16c"))
-
-
-if _target_has_half_conversion():
-    half_to_float, float_to_half = _half_to_float_by_hardware, _float_to_half_by_hardware
-else:
-    half_to_float, float_to_half = _half_to_float_by_integers, _float_to_half_by_integers
-
-
-@inlined_piece
-def bfloat_to_float(value: int) -> float:
-    return float_of_bits(types.uint32(value) << types.uint32(16))
-
-
-@inlined_piece
-def float_to_bfloat(value: float) -> int:
-    bits = bits_of_float(value)
-    rounded = (bits + types.uint32(0x7FFF) + ((bits >> types.uint32(16)) & types.uint32(1))) >> types.uint32(16)
-    if (bits & types.uint32(0x7FFFFFFF)) > 0x7F800000:  # adding could carry a NaN into Inf: keep it, quiet
-        rounded = (bits >> types.uint32(16)) | types.uint32(0x40)
-    return types.uint16(rounded)
 
 
 @inlined_piece

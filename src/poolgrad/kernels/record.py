@@ -8,9 +8,13 @@ import numpy as np
 FLOAT32, FLOAT64, FLOAT16, BFLOAT16, INT32, INT64 = range(6)
 KEPT, TO_FLOAT16, TO_HF32, TO_HF32_950 = range(4)
 
+# How rows of neighbours are read and written; any other row goes element by element.
+BY_ELEMENTS, READ_FLOATS, READ_HALVES, READ_BFLOATS = range(4)
+WRITE_FLOATS, WRITE_HALVES, WRITE_BFLOATS = READ_FLOATS, READ_HALVES, READ_BFLOATS
+
 # Numbers in a vector.
 LANES = 8
-# Up to so many windows per column, adding one by one is faster than building sums of powers of two.
+# Up to so many windows per column, adding one by one is faster than putting sums together.
 MOST_DIRECT_TERMS = 8
 
 _AXIS_FIELDS = ("rule", "size", "out", "kernel", "stride", "pad", "counting")  # of windows.Axis, for D, H, W
@@ -26,9 +30,10 @@ _NUMBER_FIELDS = (
     "streams",  # sum windows along W all at once, as in spreading.py
     "terms",
     "ones",
-    "pixel",  # channels that are worked on together, side by side in memory; 1: none are
-    "row_step",  # bytes between neighbours in a row of the result
-    "plain",  # a result row lies in memory as it does in scratch
+    "levels",  # rows of sums of 4, 16, 64, ... quotients; 0 if shifts are added one by one
+    "block",  # gradient rows per block of sums along H; 0 if rows are added one by one
+    "reading",
+    "writing",
     "streaming",  # write past the caches
     "direct",  # scatter into the output itself
     "together",  # scatter all channels of a pixel together
@@ -45,4 +50,6 @@ RECORD = np.dtype(
 )
 
 # What kernels may overrun in scratch, in elements, and how many rows of a plane they tabulate.
-ROOM, WIDE_ROOM, ROWS_IN_TABLE = 16, 64, 1024
+ROOM, WIDE_ROOM, ROWS_IN_TABLE = 32, 64, 1024
+# The longest list of rows that are added together.
+LONGEST_TABLE = 32

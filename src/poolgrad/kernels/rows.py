@@ -10,11 +10,8 @@ from typing import Any
 
 from numba import types
 
+from .halves import bfloat_to_float, float_to_bfloat, float_to_half, half_to_float
 from .memory import (
-    bfloat_to_float,
-    float_to_bfloat,
-    float_to_half,
-    half_to_float,
     inlined_piece,
     piece,
     read_f32,

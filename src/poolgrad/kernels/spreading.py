@@ -5,51 +5,52 @@ if the phase is at most (k-1) % s, one less otherwise. So a row is made of two s
 quotients) and B (the same without the first), and for the small strides that networks use the streams are interleaved
 by constant shuffles. Any other windows are laid down one after the other.
 
-All sums run upwards through the windows; long ones are put together from sums of 1, 2, 4, ... windows. Nothing is ever
-subtracted, so a NaN stays in its window. Zeros around the quotients stand in for the windows that are not there.
+A stream is a sum of the row of quotients with itself, shifted. Up to MOST_DIRECT_TERMS shifts are added one by one; more
+are put together from sums of 4, 16, 64, ... quotients. Nothing is ever subtracted, so a NaN stays in its window. Zeros
+around the quotients stand in for the windows that are not there.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .memory import piece, read_i64
+from .memory import piece, read_i64, write_i64
 from .record import LANES, MOST_DIRECT_TERMS
+from .sums import sum_rows
 from .vectors import add, load, read, splat, store, store_interleaved
 
 
 @piece
-def window_sums(q: int, target: int, number: int, terms: int, spare: int, unit: Any) -> None:
-    """target[i] = q[i] + q[i+1] + ... of ``terms`` quotients, for ``number`` of them and the overrun."""
-    if terms <= 0:
-        for i in range(0, number, LANES):
-            store(target, i, splat(unit))
-    elif terms <= MOST_DIRECT_TERMS:
-        for i in range(0, number, LANES):
-            total = load(q, i, unit)
-            for j in range(1, terms):
-                total = add(total, load(q, i + j, unit))
-            store(target, i, total)
-    else:
-        _long_window_sums(q, target, number, terms, spare, unit)
+def shifts_for(table: int, q: int, levels: int, longer: int, first: int, terms: int, itemsize: int) -> int:
+    """Write the rows whose sum is q[first] + ... of ``terms`` quotients; returns how many.
+
+    ``levels`` holds rows of ``longer`` elements: the sums of 4 neighbouring quotients, of 16, of 64, and so on.
+    """
+    count, at, level, power = 0, first, 0, 1
+    if terms > MOST_DIRECT_TERMS:
+        while power * 4 <= terms:
+            level, power = level + 1, power * 4
+    while at < first + terms:
+        while at + power > first + terms:
+            level, power = level - 1, power // 4
+        row = levels + (level - 1) * longer * itemsize if level else q
+        write_i64(table, 8 * count, row + at * itemsize)
+        count, at = count + 1, at + power
+    return count
 
 
 @piece
-def _long_window_sums(q: int, target: int, number: int, terms: int, spare: int, unit: Any) -> None:
-    """The same in about 2 log2(terms) passes: ``spare`` holds sums of 1, 2, 4, ... quotients in turn."""
-    for i in range(0, number + terms, LANES):
-        store(spare, i, load(q, i, unit))
-    done, power = 0, 1
-    while done < terms:
-        if terms & power:
-            for i in range(0, number, LANES):
-                more = load(spare, i + done, unit)
-                store(target, i, more if done == 0 else add(load(target, i, unit), more))
-            done += power
+def sum_fours(q: int, levels: int, longer: int, number: int, terms: int, table: int, itemsize: int, unit: Any) -> None:
+    """Make the rows of sums of 4, 16, 64, ... quotients that ``terms`` of them need."""
+    source, power = q, 1
+    while power * 4 <= terms:
+        for j in range(4):
+            write_i64(table, 8 * j, source + j * power * itemsize)
+        power *= 4
+        target = levels
         # What lies beyond the last whole sum is rubbish that nobody reads.
-        for i in range(0, number + terms - done, LANES):
-            store(spare, i, add(load(spare, i, unit), load(spare, i + power, unit)))
-        power *= 2
+        sum_rows(target, table, 4, number + terms - power + 1, unit)
+        source, levels = target, levels + longer * itemsize
 
 
 @piece

@@ -40,7 +40,7 @@ class _VectorModel(models.PrimitiveModel):
         super().__init__(manager, vector, ir.VectorType(element, LANES))
 
 
-def _pointer(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, element: ir.Type, target: ir.Type) -> ir.Value:
+def pointer_to(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, element: ir.Type, target: ir.Type) -> ir.Value:
     start = builder.bitcast(builder.inttoptr(base, cgutils.voidptr_t), element.as_pointer())
     return builder.bitcast(builder.gep(start, [index]), target.as_pointer())
 
@@ -58,7 +58,7 @@ def load(typing_context: Any, base: types.Type, index: types.Type, unit: types.T
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         kind = context.get_value_type(vector)
-        return builder.load(_pointer(builder, args[0], args[1], kind.element, kind), align=1)
+        return builder.load(pointer_to(builder, args[0], args[1], kind.element, kind), align=1)
 
     return vector(types.int64, types.int64, unit), generate
 
@@ -69,7 +69,7 @@ def store(typing_context: Any, base: types.Type, index: types.Type, vector: type
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         kind = args[2].type
-        builder.store(args[2], _pointer(builder, args[0], args[1], kind.element, kind), align=1)
+        builder.store(args[2], pointer_to(builder, args[0], args[1], kind.element, kind), align=1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, vector), generate
@@ -85,7 +85,7 @@ def stream(typing_context: Any, base: types.Type, index: types.Type, vector: typ
         for start in range(0, LANES, lanes):
             part = _part(builder, args[2], start, lanes)
             index = builder.add(args[1], ir.Constant(_INT64, start))
-            written = builder.store(part, _pointer(builder, args[0], index, kind.element, part.type), align=16)
+            written = builder.store(part, pointer_to(builder, args[0], index, kind.element, part.type), align=16)
             written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT32, 1)]))
         return context.get_dummy_value()
 
@@ -103,8 +103,8 @@ def copy_lanes(
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         element = context.get_value_type(signature.args[3])
         kind = ir.VectorType(element, lanes.literal_value)
-        value = builder.load(_pointer(builder, args[1], args[2], element, kind), align=1)
-        builder.store(value, _pointer(builder, args[0], args[2], element, kind), align=1)
+        value = builder.load(pointer_to(builder, args[1], args[2], element, kind), align=1)
+        builder.store(value, pointer_to(builder, args[0], args[2], element, kind), align=1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, types.unliteral(unit), lanes), generate
@@ -127,7 +127,7 @@ def read(typing_context: Any, base: types.Type, index: types.Type, unit: types.T
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         kind = context.get_value_type(unit)
-        return builder.load(_pointer(builder, args[0], args[1], kind, kind), align=1)
+        return builder.load(pointer_to(builder, args[0], args[1], kind, kind), align=1)
 
     return unit(types.int64, types.int64, unit), generate
 
@@ -138,7 +138,7 @@ def write(typing_context: Any, base: types.Type, index: types.Type, value: types
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         kind = args[2].type
-        builder.store(args[2], _pointer(builder, args[0], args[1], kind, kind), align=1)
+        builder.store(args[2], pointer_to(builder, args[0], args[1], kind, kind), align=1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, value), generate
@@ -224,7 +224,7 @@ def store_interleaved(
             mask = [lane if phase < many_first else LANES + lane for lane, phase in places]
             mixed = builder.shuffle_vector(args[2], args[3], ir.Constant(ir.VectorType(_INT32, LANES), mask))
             at = builder.add(args[1], ir.Constant(_INT64, start))
-            builder.store(mixed, _pointer(builder, args[0], at, kind.element, kind), align=1)
+            builder.store(mixed, pointer_to(builder, args[0], at, kind.element, kind), align=1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, first, second, times_first, times_second), generate

@@ -1,0 +1,38 @@
+"""Windows along one axis of a plan, as kernels ask for them; the formulas are those of ``poolgrad.windows``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import windows
+from .memory import piece
+
+first_window, last_window = piece(windows.first_window), piece(windows.last_window)
+window_start, window_stop = piece(windows.window_start), piece(windows.window_stop)
+window_count = piece(windows.window_count)
+
+DEPTH, ROWS, COLUMNS = 0, 1, 2
+
+
+@piece
+def run_of(plan: Any, axis: int, i: int) -> tuple[int, int]:
+    """First and one past the last window that hold element i of an axis."""
+    rule, size, out = plan.rule[axis], plan.size[axis], plan.out[axis]
+    kernel, stride, pad = plan.kernel[axis], plan.stride[axis], plan.pad[axis]
+    first = first_window(i, rule, size, out, kernel, stride, pad)
+    return first, last_window(i, rule, size, out, stride, pad) + 1
+
+
+@piece
+def bounds_of(plan: Any, axis: int, o: int) -> tuple[int, int]:
+    """Start and stop of window o of an axis."""
+    rule, size, out, stride, pad = plan.rule[axis], plan.size[axis], plan.out[axis], plan.stride[axis], plan.pad[axis]
+    start = window_start(o, rule, size, out, stride, pad)
+    return start, window_stop(o, rule, size, out, plan.kernel[axis], stride, pad)
+
+
+@piece
+def count_of(plan: Any, axis: int, o: int) -> int:
+    """What window o of an axis contributes to the divisor."""
+    start, stop = bounds_of(plan, axis, o)
+    return window_count(start, stop, plan.size[axis], plan.counting[axis])

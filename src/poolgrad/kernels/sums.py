@@ -1,0 +1,93 @@
+"""Sums of rows: element by element, in the order in which a table names them.
+
+A table is a list of addresses in scratch. The same row may stand in it several times, each time a little further on:
+that is how neighbours within one row are added. Rows in scratch may be overrun by two vectors; results are written
+exactly, the last vector laid back over its predecessor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .halves import store_bfloats, store_halves
+from .memory import inlined_piece, piece, read_i64
+from .record import LANES
+from .vectors import add, load, store, stream
+
+
+@inlined_piece
+def _sum_at(i: int, one: int, two: int, three: int, rows: int, count: int, unit: Any) -> Any:
+    total = add(add(load(one, i, unit), load(two, i, unit)), load(three, i, unit))
+    for j in range(3, count):
+        total = add(total, load(read_i64(rows, 8 * j), i, unit))
+    return total
+
+
+def _writer(put: Any) -> Any:
+    @piece
+    def write(target: int, rows: int, count: int, n: int, unit: Any) -> None:
+        """n elements, at least a vector of them."""
+        last = n - LANES
+        one = read_i64(rows, 0)
+        if count == 1:
+            for i in range(0, last, LANES):
+                put(target, i, load(one, i, unit))
+            put(target, last, load(one, last, unit))
+            return
+        two = read_i64(rows, 8)
+        if count == 2:
+            for i in range(0, last, LANES):
+                put(target, i, add(load(one, i, unit), load(two, i, unit)))
+            put(target, last, add(load(one, last, unit), load(two, last, unit)))
+            return
+        three = read_i64(rows, 16)
+        for i in range(0, last, LANES):
+            put(target, i, _sum_at(i, one, two, three, rows, count, unit))
+        put(target, last, _sum_at(last, one, two, three, rows, count, unit))
+
+    return write
+
+
+store_sum, stream_sum = _writer(store), _writer(stream)
+store_sum_as_halves, store_sum_as_bfloats = _writer(store_halves), _writer(store_bfloats)
+
+
+@piece
+def sum_rows(target: int, rows: int, count: int, n: int, unit: Any) -> None:
+    """Into scratch."""
+    one = read_i64(rows, 0)
+    if count == 1:
+        for i in range(0, n, LANES):
+            store(target, i, load(one, i, unit))
+        return
+    two = read_i64(rows, 8)
+    if count == 2:
+        for i in range(0, n, LANES):
+            store(target, i, add(load(one, i, unit), load(two, i, unit)))
+        return
+    three = read_i64(rows, 16)
+    if count == 3:
+        for i in range(0, n, LANES):
+            store(target, i, add(add(load(one, i, unit), load(two, i, unit)), load(three, i, unit)))
+        return
+    for i in range(0, n, 2 * LANES):
+        left = add(add(load(one, i, unit), load(two, i, unit)), load(three, i, unit))
+        right = add(add(load(one, i + LANES, unit), load(two, i + LANES, unit)), load(three, i + LANES, unit))
+        for j in range(3, count):
+            row = read_i64(rows, 8 * j)
+            left, right = add(left, load(row, i, unit)), add(right, load(row, i + LANES, unit))
+        store(target, i, left)
+        store(target, i + LANES, right)
+
+
+@piece
+def add_row(target: int, row: int, n: int, unit: Any) -> None:
+    """Add a row to a sum in scratch."""
+    for i in range(0, n, LANES):
+        store(target, i, add(load(target, i, unit), load(row, i, unit)))
+
+
+@piece
+def copy_row(target: int, row: int, n: int, unit: Any) -> None:
+    for i in range(0, n, LANES):
+        store(target, i, load(row, i, unit))
