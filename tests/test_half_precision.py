@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numba import njit, types
 
-from poolgrad.kernels import memory
+from poolgrad.kernels import halves, memory
 
 Bits = np.ndarray[Any, Any]
 
@@ -40,16 +40,16 @@ def interesting_floats() -> Bits:
 
 ALL_HALVES = np.arange(2**16, dtype=np.uint16)
 TO_FLOAT = {
-    "chosen": memory.half_to_float,
-    "hardware": memory._half_to_float_by_hardware,
-    "integers": memory._half_to_float_by_integers,
+    "chosen": halves.half_to_float,
+    "hardware": halves.number_intrinsic(halves.widen_half, types.uint16, types.float32),
+    "integers": halves.number_intrinsic(halves.widen_half_by_integers, types.uint16, types.float32),
 }
 FROM_FLOAT = {
-    "chosen": memory.float_to_half,
-    "hardware": memory._float_to_half_by_hardware,
-    "integers": memory._float_to_half_by_integers,
+    "chosen": halves.float_to_half,
+    "hardware": halves.number_intrinsic(halves.narrow_half, types.float32, types.uint16),
+    "integers": halves.number_intrinsic(halves.narrow_half_by_integers, types.float32, types.uint16),
 }
-HERE = ["chosen", "integers"] + (["hardware"] if memory._target_has_half_conversion() else [])
+HERE = ["chosen", "integers"] + (["hardware"] if halves.target_has_half_conversion() else [])
 
 
 def assert_same(got: Bits, expected: Bits) -> None:
@@ -82,12 +82,12 @@ def test_both_ways_agree_on_nans() -> None:
 
 def test_bfloat_to_float() -> None:
     expected = ALL_HALVES.view(ml_dtypes.bfloat16).astype(np.float32)
-    assert_same(apply(memory.bfloat_to_float, ALL_HALVES, np.float32), expected)
+    assert_same(apply(halves.bfloat_to_float, ALL_HALVES, np.float32), expected)
 
 
 def test_float_to_bfloat() -> None:
     bits = interesting_floats()
-    got = apply(memory.float_to_bfloat, bits.view(np.float32), np.uint16).view(ml_dtypes.bfloat16)
+    got = apply(halves.float_to_bfloat, bits.view(np.float32), np.uint16).view(ml_dtypes.bfloat16)
     with np.errstate(over="ignore", invalid="ignore"):
         expected = bits.view(np.float32).astype(ml_dtypes.bfloat16)
     assert_same(got.astype(np.float32), expected.astype(np.float32))
@@ -116,8 +116,8 @@ def test_kernels_on_a_cpu_without_half_conversion(tmp_path: Any) -> None:
     """On the x86-64 baseline the integer way is chosen, and float16 gradients come out the same."""
     program = """if True:
         import numpy as np, poolgrad
-        from poolgrad.kernels import memory
-        assert memory.half_to_float is memory._half_to_float_by_integers
+        from poolgrad.kernels import halves
+        assert not halves.target_has_half_conversion()
         grad = np.arange(-32, 32, dtype=np.float16).reshape(1, 4, 4, 4) / 7
         result = poolgrad.avg_pool2d_backward(grad, (1, 4, 8, 8), 2)
         expected = np.repeat(np.repeat((grad.astype(np.float32) / 4).astype(np.float16), 2, 2), 2, 3)

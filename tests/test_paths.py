@@ -18,6 +18,7 @@ import poolgrad
 from poolgrad import plan, reference
 from poolgrad.contract import prepare
 from poolgrad.dtypes import DTYPES
+from poolgrad.kernels.record import ROOM
 from poolgrad.operators import REGISTRY
 from poolgrad.products import ANY
 from poolgrad.tensor import Tensor, contiguous_strides
@@ -25,20 +26,39 @@ from poolgrad.windows import pooled_size
 
 Array = np.ndarray[Any, Any]
 
-# A limit of the plan, its value, and what the record must show so that the test is known to reach the path.
-LIMITS: list[tuple[str, dict[str, int], Callable[[Any], bool]]] = [
-    ("narrow tiles", {"WIDEST_TILE": 16, "NARROWEST_TILE": 8}, lambda r: bool(r["tile"] <= 16)),
-    ("odd tiles", {"WIDEST_TILE": 13, "NARROWEST_TILE": 8}, lambda r: bool(r["tile"] <= 13)),
-    ("windows laid one by one", {"LARGEST_SHUFFLED_STRIDE": 0}, lambda r: not r["streams"]),
+ROWS = {"LANES_BUDGET": 0}  # small planes too are worked on row by row
+# A limit of the plan, its value, and what the plan must show so that the test is known to reach the path.
+LIMITS: list[tuple[str, dict[str, int], Callable[[plan.Plan], bool]]] = [
+    ("eight planes at a time", {"LANES_BUDGET": 1 << 30}, lambda p: p.kernel == "average_lanes" or is_global(p)),
+    ("row by row", ROWS, lambda p: p.kernel == "average" or is_global(p)),
+    ("narrow tiles", ROWS | {"WIDEST_TILE": 16, "NARROWEST_TILE": 8}, lambda p: bool(p.record["tile"][0] <= 16)),
+    ("odd tiles", ROWS | {"WIDEST_TILE": 13, "NARROWEST_TILE": 8}, lambda p: bool(p.record["tile"][0] <= 13)),
+    ("windows laid one by one", ROWS | {"LARGEST_SHUFFLED_STRIDE": 0}, lambda p: not p.record["streams"][0]),
     (
         "windows laid in chunks",
-        {"LARGEST_SHUFFLED_STRIDE": 0, "MOST_WINDOWS_AT_ONCE": 3},
-        lambda r: bool(r["chunk"] <= 3),
+        ROWS | {"LARGEST_SHUFFLED_STRIDE": 0, "MOST_WINDOWS_AT_ONCE": 3},
+        lambda p: bool(p.record["chunk"][0] <= 3 + ROOM),
     ),
-    ("rows made again", {"PART_BUDGET": 1, "NARROWEST_TILE": 10**6}, lambda r: bool(r["row_slots"] == 1)),
-    ("streaming stores", {"STREAM_FROM": 0}, lambda r: bool(r["streaming"])),
-    ("many parts", {"BYTES_PER_PART": 1}, lambda r: True),
+    ("single rows", ROWS | {"BATCH": 0}, lambda p: bool(p.record["batch"][0] <= 1)),
+    (
+        "batches of rows",
+        ROWS | {"BATCH": 250},
+        lambda p: bool(p.record["batch"][0] * p.record["wide"][0] <= 250 or p.record["batch"][0] <= 1),
+    ),
+    (
+        "rows made again",
+        ROWS | {"PART_BUDGET": 1, "NARROWEST_TILE": 10**6},
+        lambda p: bool(p.record["row_slots"][0] <= 1),
+    ),
+    ("streaming stores", ROWS | {"STREAM_FROM": 0}, lambda p: bool(p.record["streaming"][0])),
+    ("many parts", {"BYTES_PER_PART": 1}, lambda p: True),
+    ("many parts of rows", ROWS | {"BYTES_PER_PART": 1}, lambda p: True),
 ]
+
+
+def is_global(made: plan.Plan) -> bool:
+    return made.kernel == "average_global"
+
 
 # Kernel, stride, padding of W; H has the same, so that rows meet the same windows. At most 8 windows per column:
 # longer sums are put together differently where windows are laid one by one.
@@ -79,30 +99,30 @@ def with_limits(monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> None
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})  # verdicts made under other limits
 
 
-def recording(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The records of all plans that are made from now on."""
-    records = []
+def recording(monkeypatch: pytest.MonkeyPatch) -> list[plan.Plan]:
+    """All plans that are made from now on."""
+    plans = []
     original = poolgrad.functional.prepare
 
     def watch(*arguments: Any) -> plan.Plan:
         made = original(*arguments)
-        records.append(made.record[0])
+        plans.append(made)
         return made
 
     monkeypatch.setattr(poolgrad.functional, "prepare", watch)
-    return records
+    return plans
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("line", LIMITS, ids=lambda line: line[0])
-def test_averages(line: tuple[str, dict[str, int], Callable[[Any], bool]], dtype: Any, monkeypatch: Any) -> None:
+def test_averages(line: tuple[str, dict[str, int], Callable[[plan.Plan], bool]], dtype: Any, monkeypatch: Any) -> None:
     _, limits, reached = line
     cases = calls(dtype)
     expected = [poolgrad.avg_pool2d_backward(grad, shape, *numbers) for grad, shape, numbers in cases]
     poolgrad.set_num_threads(3)
     try:
         with_limits(monkeypatch, limits)
-        records = recording(monkeypatch)
+        plans = recording(monkeypatch)
         for (grad, shape, numbers), answer in zip(cases, expected, strict=True):
             room = np.full((shape[0] * shape[1] * shape[2] * shape[3] + 32,), 77, dtype)
             out = room[16:-16].reshape(shape)
@@ -112,12 +132,20 @@ def test_averages(line: tuple[str, dict[str, int], Callable[[Any], bool]], dtype
             assert (room[-16:] == 77).all()
     finally:
         poolgrad.set_num_threads(2)
-    assert len(records) == len(cases)
-    assert all(reached(record) for record in records)
+    assert len(plans) == len(cases)
+    assert all(reached(made) or is_global(made) for made in plans)
 
 
 @pytest.mark.parametrize(
-    "limits", [{"WIDEST_TILE": 16, "NARROWEST_TILE": 8}, {"MOST_WINDOWS_AT_ONCE": 2}, {"PART_BUDGET": 1}]
+    "limits",
+    [
+        {"LANES_BUDGET": 1 << 30},
+        ROWS,
+        ROWS | {"WIDEST_TILE": 16, "NARROWEST_TILE": 8},
+        ROWS | {"MOST_WINDOWS_AT_ONCE": 2},
+        ROWS | {"PART_BUDGET": 1},
+        ROWS | {"BATCH": 0},
+    ],
 )
 def test_adaptive_averages(limits: dict[str, int], monkeypatch: Any) -> None:
     shapes = [((3, 5, w), (2, 4, o)) for w, o in itertools.product((1, 2, 7, 31, 33, 70), (1, 2, 3, 8, 32, 75))]
@@ -136,7 +164,7 @@ def average_by_definition(grad: Array, size: tuple[int, ...], kernel: int, strid
 @pytest.mark.parametrize("kernel", [9, 10, 15, 16, 17, 31, 32, 33, 63, 64, 100, 127])
 @pytest.mark.parametrize("stride", [1, 2, 3, 4, 5])
 def test_long_windows(kernel: int, stride: int, monkeypatch: Any) -> None:
-    """Sums of 9 windows and more, by powers of two, in one tile and in many; against exact sums in float64."""
+    """Sums of 9 windows and more, by fours and blocks, in one tile and in many; against exact sums in float64."""
     size = (kernel + 2, 2 * kernel + 75)
     out = [(n - kernel) // stride + 1 for n in size]
     grad = gradient((1, *out))
@@ -151,7 +179,7 @@ def test_long_windows(kernel: int, stride: int, monkeypatch: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_a_nan_stays_in_its_window_in_long_sums(dtype: Any) -> None:
-    """Powers of two must not carry a NaN beyond the window that holds it."""
+    """Sums of sums must not carry a NaN beyond the window that holds it."""
     for place in range(0, 170, 13):
         grad = np.ones((1, 1, 170), dtype)
         grad[0, 0, place] = np.nan
@@ -181,7 +209,7 @@ def channels_last(array: Array) -> Array:
     return np.ascontiguousarray(np.moveaxis(array, 1, -1)).transpose(0, array.ndim - 1, *range(1, array.ndim - 1))
 
 
-PIXEL_LIMITS = [{}, {"WIDEST_TILE": 16, "NARROWEST_TILE": 8}, {"PART_BUDGET": 1}, {"MOST_WINDOWS_AT_ONCE": 2}]
+PIXEL_LIMITS = [{}, {"PIXELS_AT_ONCE": 1}, {"PIXELS_AT_ONCE": 500}]
 
 
 @pytest.mark.parametrize("limits", PIXEL_LIMITS, ids=str)
@@ -189,7 +217,7 @@ PIXEL_LIMITS = [{}, {"WIDEST_TILE": 16, "NARROWEST_TILE": 8}, {"PART_BUDGET": 1}
 def test_averages_of_pixels(limits: dict[str, int], dtype: Any, monkeypatch: Any) -> None:
     """Channels side by side give the bits of channels apart: strides, gaps, ceil mode, both countings, overrides."""
     with_limits(monkeypatch, limits | {"BYTES_PER_PART": 1, "STREAM_FROM": 0})
-    records = recording(monkeypatch)
+    plans = recording(monkeypatch)
     poolgrad.set_num_threads(3)
     try:
         for (kernel, stride, pad), width, channels in itertools.product(GEOMETRIES, (1, 2, 7, 20), (8, 24)):
@@ -202,11 +230,11 @@ def test_averages_of_pixels(limits: dict[str, int], dtype: Any, monkeypatch: Any
             out = [pooled_size(n, kernel=kernel, stride=stride, pad=pad, ceil_mode=bool(width % 2)) for n in shape[2:]]
             grad = gradient((2, channels, *out), dtype)
             expected = poolgrad.avg_pool2d_backward(grad, shape, **numbers, **more)
-            assert records[-1]["pixel"] == 1
+            assert plans[-1].kernel != "average_pixels"
             room = np.full((2, shape[2] + 2, shape[3], channels), 77, dtype)
             target = room[:, 1:-1].transpose(0, 3, 1, 2)
             poolgrad.avg_pool2d_backward(channels_last(grad), shape, **numbers, **more, out=target)
-            assert records[-1]["pixel"] == channels
+            assert plans[-1].kernel == "average_pixels" or (is_global(plans[-1]) and width == 1)
             assert np.array_equal(target, expected), (shape, numbers, more)
             target[:] = 77
             assert (room == 77).all()
@@ -215,25 +243,25 @@ def test_averages_of_pixels(limits: dict[str, int], dtype: Any, monkeypatch: Any
 
 
 def test_adaptive_averages_of_pixels(monkeypatch: Any) -> None:
-    records = recording(monkeypatch)
+    plans = recording(monkeypatch)
     for size, out in itertools.product(((3, 5, 7), (4, 6, 8)), ((2, 3, 4), (4, 2, 11), (1, 1, 1), (5, 9, 7))):
         grad, x = gradient((2, 16, *out)), channels_last(np.zeros((2, 16, *size), np.float32))
         expected = poolgrad.adaptive_avg_pool3d_backward(grad, x.shape)
         got = poolgrad.adaptive_avg_pool3d_backward(channels_last(grad), x)
-        assert records[-1]["pixel"] == 16
+        assert plans[-1].kernel in ("average_pixels", "average_global")
         assert got.strides == x.strides
         assert np.array_equal(got, expected), (size, out)
 
 
 def test_long_windows_of_pixels_keep_their_sums(monkeypatch: Any) -> None:
-    """Sums by powers of two are made column by column; layouts must not change them."""
-    records = recording(monkeypatch)
+    """Sums of fours are made column by column; layouts must not change them."""
+    plans = recording(monkeypatch)
     grad = gradient((1, 8, 3, 40))
     expected = poolgrad.avg_pool2d_backward(grad, (1, 8, 3, 70), (1, 31), 1)
     got = poolgrad.avg_pool2d_backward(
         channels_last(grad), channels_last(np.zeros((1, 8, 3, 70), np.float32)), (1, 31), 1
     )
-    assert records[-1]["pixel"] == 1
+    assert plans[-1].kernel == "average"
     assert np.array_equal(got, expected)
 
 
@@ -243,12 +271,12 @@ def test_long_windows_of_pixels_keep_their_sums(monkeypatch: Any) -> None:
 def test_channels_side_by_side(dtype: Any, index_dtype: Any, channels: int, monkeypatch: Any) -> None:
     """Pixel by pixel the planes come out as plane by plane: duplicates, any split of the channels, and bad indices."""
     with_limits(monkeypatch, {"BYTES_PER_PART": 1})
-    records = recording(monkeypatch)
+    plans = recording(monkeypatch)
     grad = gradient((2, channels, 5, 6), dtype)
     indices = np.random.default_rng(2).integers(0, 7, grad.shape).astype(index_dtype)
     shape = (2, channels, 10, 12)
     expected = poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, 2)
-    assert not records[-1]["together"]
+    assert not plans[-1].record["together"][0]
 
     try:
         for threads in (1, 2, 3, 7):
@@ -256,7 +284,7 @@ def test_channels_side_by_side(dtype: Any, index_dtype: Any, channels: int, monk
             room = np.full((2, 12, 14, channels), 77, dtype)
             out = room[:, 1:-1, 1:-1].transpose(0, 3, 1, 2)  # rows that do not touch
             poolgrad.max_pool2d_with_indices_backward(channels_last(grad), shape, channels_last(indices), 2, out=out)
-            assert records[-1]["together"]
+            assert plans[-1].record["together"][0]
             assert np.array_equal(out, expected)
             out[:] = 77
             assert (room == 77).all()

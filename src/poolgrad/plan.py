@@ -11,6 +11,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +20,8 @@ from . import threads
 from .contract import Call
 from .dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, DType
 from .kernels import record as codes
-from .kernels.record import LONGEST_TABLE, MOST_DIRECT_TERMS, RECORD, ROOM, ROWS_IN_TABLE, WIDE_ROOM
-from .tensor import Tensor, as_planes, is_nested
+from .kernels.record import LANES, LONGEST_TABLE, MOST_DIRECT_TERMS, RECORD, ROOM, ROWS_IN_TABLE, WIDE_ROOM
+from .tensor import Planes, Tensor, as_planes, is_nested
 from .windows import FIXED, Axis
 
 CODES = {
@@ -53,14 +54,25 @@ MOST_PARTS = 64
 WIDEST_TILE, NARROWEST_TILE = 1024, 64
 MOST_WINDOWS_AT_ONCE = 4096
 # Fixed windows: strides that constant shuffles can lay out, and the longest sums that fit scratch.
-LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 4096
+LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 2048
 # Rows of gradients that are summed by blocks; so many narrow tiles fit scratch for any number of parts.
-LONGEST_BLOCK = 1024
+LONGEST_BLOCK = 256
+# Rows that are expanded together, in numbers: what is made of them should stay in the first-level cache.
+BATCH = 2048
+# Channels that are worked on together, and numbers in all their slots.
+MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 15
+# Gradients that are read at once where each fills a plane.
+PLANES_AT_ONCE = 256
+# Scratch of eight small planes should stay in a core's second-level cache.
+LANES_BUDGET = 384 << 10
 # Outputs that no cache will hold are written past it.
 STREAM_FROM = 32 << 20
 ALIGNMENT = 64
 # With less traffic than this per thread, handing work to another thread costs more than it saves.
 BYTES_PER_PART = 1 << 19
+
+
+Axes = tuple[Axis, Axis, Axis]
 
 
 @dataclass(frozen=True)
@@ -100,7 +112,7 @@ def plan_average(
     grad: str,
     result: str,
     layout: str,
-    axes: tuple[Axis, Axis, Axis],
+    axes: Axes,
     divisor: int = 1,
     rounding: str = "kept",
 ) -> Plan:
@@ -114,40 +126,144 @@ def plan_average(
     record["divisor"], record["rounding"] = divisor, ROUNDINGS[rounding]
     # Beyond this integer the compute dtype can't hold every divisor.
     exact = 2**53 if compute == FLOAT64.name else 2**24
-    record["wide"] = abs(divisor) * math.prod(axis.longest_count for axis in axes) > exact
+    record["large_divisors"] = abs(divisor) * math.prod(axis.longest_count for axis in axes) > exact
 
+    moves = _MOVES[target.dtype]
+    if gradients.has_neighbours(source.dtype.itemsize) and rounding == "kept" and not record["large_divisors"]:
+        record["reading"] = moves
+    if planes.has_neighbours(target.dtype.itemsize):
+        record["writing"] = moves
+    record["itemsize"], record["stored"], record["ones"] = (
+        itemsize,
+        target.dtype.itemsize,
+        axes[2].phases_with_all_terms,
+    )
+    record["overlapping"] = max(axes[0].longest_run, axes[1].longest_run) > 1
+    record["streaming"] = target.dtype.nbytes(target.count) >= STREAM_FROM
+    views = Views(axes, source, target, gradients, planes)
+    booked = None
+    if target.count:
+        booked = _for_whole_planes(views, record) or _in_pixels(views, record) or _in_lanes(views, record)
+        booked = booked or _in_rows(views, record)
+    kernel, units, floats, integers = booked or ("", 0, 0, 0)
+    # Lanes are worked on together, so a part of fewer would gain nothing.
+    parts = _parts(-(-units // LANES) if kernel == "average_lanes" else units, source, target)
+    return Plan(call, kernel, compute, record, (grad,), result, units, parts, floats, integers)
+
+
+class Views(NamedTuple):
+    """The two tensors of an average, as a planner looks at them."""
+
+    axes: Axes
+    source: Tensor
+    target: Tensor
+    gradients: Planes
+    planes: Planes
+
+
+Record = npt.NDArray[np.void]
+# A kernel, its units of work, and its scratch: floats and integers.
+Booking = tuple[str, int, int, int]
+
+
+def _for_whole_planes(views: Views, record: Record) -> Booking | None:
+    """One window over each plane."""
+    axes, source, target, gradients, planes = views
+    if any(axis.out != 1 or axis.start(0) > 0 or axis.stop(0) < axis.size for axis in axes):
+        return None
+    if not (gradients.is_stack() and planes.is_stack() and planes.is_dense(target.dtype.itemsize)):
+        return None
+    record["divisor"] *= math.prod(axis.count(0) for axis in axes)
+    if gradients.steps[1] != source.dtype.itemsize:
+        record["reading"] = codes.BY_ELEMENTS
+    record["tile"], record["chunk"] = math.prod(planes.spatial), PLANES_AT_ONCE
+    return "average_global", source.count, 2 * PLANES_AT_ONCE + LANES, PLANES_AT_ONCE
+
+
+def _in_pixels(views: Views, record: Record) -> Booking | None:
+    """Channels that lie side by side: all of a pixel together.
+
+    Not for long sums: these are put together where columns are single numbers, and only there, and the layout must not
+    change a bit.
+    """
+    axes, _, target, gradients, planes = views
+    pixel = planes.shape[1]
+    side_by_side = gradients.steps[1] == planes.steps[1] == target.dtype.itemsize
+    few = all(axis.longest_run <= MOST_DIRECT_TERMS for axis in axes)
+    if not (side_by_side and few and LANES <= pixel <= MOST_CHANNELS):
+        return None
+    slots = [_power_of_two(axis.longest_run) for axis in axes[:2]]
+    terms = axes[2].terms if axes[2].rule == FIXED else axes[2].longest_run
+    tile = axes[2].size
+    while (wide := _pixels_wide(axes[2], tile, terms) * pixel) * math.prod(slots) > PIXELS_AT_ONCE and tile > 1:
+        tile = -(-tile // 2)
+    moves = _MOVES[target.dtype]
+    record["reading"] = (
+        moves if record["rounding"] == codes.KEPT and not record["large_divisors"] else codes.BY_ELEMENTS
+    )
+    record["writing"], record["pixel"], record["tile"], record["wide"] = moves, pixel, tile, wide
+    record["pitch"] = _pixels_wide(axes[2], tile, 1)
+    record["depth_slots"], record["row_slots"] = slots
+    floats = 3 * pixel + math.prod(slots) * wide + ROOM
+    integers = pixel + tile + math.prod(slots) + 1 + LONGEST_TABLE + math.prod(slots)
+    return "average_pixels", target.count // (axes[2].size * pixel), floats, integers
+
+
+def _pixels_wide(columns: Axis, tile: int, terms: int) -> int:
+    """Pixels of a slot: those of a row of quotients, and of the sums of windows, if there are any."""
+    reach = columns.terms if columns.rule == FIXED else 1
+    return (columns.windows_over(tile) + 2 * reach + 1) * min(terms, 3)
+
+
+def _in_lanes(views: Views, record: Record) -> Booking | None:
+    """Dense planes that are small enough to be worked on eight at a time."""
+    axes, _, target, gradients, planes = views
+    dense = gradients.is_dense(target.dtype.itemsize) and planes.is_dense(target.dtype.itemsize)
+    few = axes[2].longest_run <= MOST_DIRECT_TERMS and not _has_blocks(axes[1])
+    floats, integers = _lanes_scratch(axes)
+    if not (dense and few and record["reading"] and floats * int(record["itemsize"][0]) <= LANES_BUDGET):
+        return None
+    if gradients.is_stack() and planes.is_stack():
+        record["channels"] = 0
+    return "average_lanes", target.count // math.prod(planes.spatial), floats, integers
+
+
+def _in_rows(views: Views, record: Record) -> Booking:
+    """Any tensors: row by row."""
+    axes, source, target, *_ = views
     streams = _has_streams(axes[2])
     terms = axes[2].terms if streams else 0
-    rows = target.count // axes[2].size if target.count else 0
+    rows = target.count // axes[2].size
     parts = _parts(rows, source, target)
     block = axes[1].terms if _has_blocks(axes[1]) else 0
-    tile, depth_slots, row_slots = _tiling(axes, itemsize, parts, block)
-    chunk = -(-tile // axes[2].stride) + 1 + ROOM if streams else min(axes[2].windows_over(tile), MOST_WINDOWS_AT_ONCE)
-    longer = chunk + terms + ROOM
+    tiling = _tiling(axes, streams, block, min(PART_BUDGET, TOTAL_BUDGET // parts) // int(record["itemsize"][0]))
+    tile, wide, batch, depth_slots, row_slots = tiling
+    if streams:
+        windows = axes[2].phases_over(tile) + terms - 1
+        chunk, pitch = windows + ROOM, _whole_vectors(windows)
+    else:
+        chunk, pitch = min(axes[2].windows_over(tile), MOST_WINDOWS_AT_ONCE) + ROOM, 0
+    longer = batch * pitch + max(chunk, terms + ROOM)
     levels = int(math.log2(terms)) // 2 if terms > MOST_DIRECT_TERMS else 0
-    record["itemsize"], record["streams"], record["terms"], record["levels"] = itemsize, streams, terms, levels
-    record["ones"], record["block"] = axes[2].phases_with_all_terms, block
-    dense = _MOVES[target.dtype]
-    if gradients.steps[4] == source.dtype.itemsize and rounding == "kept" and not record["wide"]:
-        record["reading"] = dense
-    if planes.steps[4] == target.dtype.itemsize:
-        record["writing"] = dense
-    record["streaming"] = target.dtype.nbytes(target.count) >= STREAM_FROM
+    record["streams"], record["terms"], record["levels"], record["block"] = streams, terms, levels, block
     record["tile"], record["chunk"], record["longer"] = tile, chunk, longer
+    record["batch"], record["batch_bits"], record["pitch"], record["wide"] = batch, batch.bit_length() - 1, pitch, wide
     record["depth_slots"], record["row_slots"] = depth_slots, row_slots
     slots = depth_slots * row_slots
-    return Plan(
-        call=call,
-        kernel="average" if rows else "",
-        compute=compute,
-        record=record,
-        inputs=(grad,),
-        output=result,
-        units=rows,
-        parts=parts,
-        floats=(slots + 2) * (tile + WIDE_ROOM) + (3 + levels) * longer + 2 * chunk if rows else 0,
-        integers=3 * longer + slots + 3 + 2 * LONGEST_TABLE + 2 * min(axes[1].size, ROWS_IN_TABLE) if rows else 0,
-    )
+    floats = (2 + slots * batch + block) * wide + 3 * WIDE_ROOM + 2 * chunk + (3 + levels) * longer
+    integers = 3 * chunk + slots + 3 + 2 * LONGEST_TABLE + 2 * min(axes[1].size, ROWS_IN_TABLE)
+    return "average", rows, floats, integers
+
+
+def _lanes_scratch(axes: Axes) -> tuple[int, int]:
+    """Floats and integers that the tables and rows of ``average_lanes`` take."""
+    gradients, elements = math.prod(axis.out for axis in axes), math.prod(axis.size for axis in axes)
+    terms = axes[2].terms if axes[2].rule == FIXED else axes[2].longest_run
+    rows = axes[0].out * axes[1].out * (axes[2].out + 2 * terms) + terms  # of quotients; of A and B, if there are any
+    overlapping = max(axes[0].longest_run, axes[1].longest_run) > 1
+    pixels = rows * min(terms, 3) + (elements + axes[2].size if overlapping else 0)
+    floats = LANES * LANES + gradients + LANES + LANES * pixels
+    return floats, gradients + elements + 2 * LANES + axes[2].size + 2 * axes[1].size + LONGEST_TABLE
 
 
 def plan_scatter(call: Call, *, grad: str, indices: str, result: str, layout: str) -> Plan:
@@ -204,25 +320,39 @@ def _parts(units: int, *tensors: Tensor) -> int:
     return max(1, min(threads.get_num_threads(), units, traffic // BYTES_PER_PART, MOST_PARTS))
 
 
-def _tiling(axes: tuple[Axis, Axis, Axis], itemsize: int, parts: int, block: int) -> tuple[int, int, int]:
-    """Columns per tile, and how many expanded rows to keep: as many as one element's windows, if they fit."""
+def _tiling(axes: Axes, streams: bool, block: int, budget: int) -> tuple[int, int, int, int, int]:
+    """Columns per tile, numbers and rows per batch, and how many batches to keep (of layers, of rows): as many as hold
+    one element's windows, if they fit."""
     depth, rows, columns = axes
-    budget = min(PART_BUDGET, TOTAL_BUDGET // parts)
     # Powers of two, so that a kernel finds a slot without a division.
-    depth_slots, row_slots = _power_of_two(depth.longest_run), block or _power_of_two(rows.longest_run)
+    depth_slots, batch, row_slots = _power_of_two(depth.longest_run), 1, 1
+    wanted = 1 if block else rows.longest_run
     tile = min(columns.size, WIDEST_TILE)
 
-    def fits(row_slots: int) -> bool:
-        return depth_slots * row_slots * (tile + WIDE_ROOM) * itemsize <= budget
+    def wide() -> int:
+        if streams:  # rows of quotients, spread
+            return _whole_vectors(columns.phases_over(tile) + columns.terms - 1) * columns.stride
+        return tile + WIDE_ROOM
 
-    while not fits(row_slots) and tile > NARROWEST_TILE:
+    def fits(rows: int) -> bool:
+        return (depth_slots * rows + block) * wide() <= budget
+
+    while not fits(2 * wanted) and tile > NARROWEST_TILE:
         tile //= 2
-    if depth.size > 1 and fits(_power_of_two(rows.out)):
-        row_slots = _power_of_two(rows.out)  # the next layer needs the same rows again
+    while batch < rows.out and 2 * batch * wide() <= BATCH and fits(4 * batch):
+        batch *= 2
+    # Two batches hold any run that is not longer than one; of a deep tensor the next layer needs all rows again.
+    wanted = rows.out if depth.size > 1 else min(wanted + batch - 1, rows.out)
+    while row_slots * batch < wanted and fits(2 * row_slots * batch):
+        row_slots *= 2
     # Rows that do not fit are expanded again whenever they are needed: slower, never wrong.
-    while not block and not fits(row_slots) and depth_slots * row_slots > 1:
-        depth_slots, row_slots = (depth_slots // 2, row_slots) if depth_slots > 1 else (1, row_slots // 2)
-    return tile, depth_slots, row_slots
+    while not fits(row_slots * batch) and depth_slots > 1:
+        depth_slots //= 2
+    return tile, wide(), batch, depth_slots, row_slots
+
+
+def _whole_vectors(n: int) -> int:
+    return -(-n // LANES) * LANES
 
 
 def _power_of_two(n: int) -> int:

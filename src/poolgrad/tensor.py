@@ -71,6 +71,22 @@ class Planes:
     def spatial(self) -> tuple[int, ...]:
         return self.shape[2:]
 
+    def has_neighbours(self, itemsize: int) -> bool:
+        """Whether the elements of a row follow each other in memory."""
+        return self.shape[4] <= 1 or self.steps[4] == itemsize
+
+    def is_dense(self, itemsize: int) -> bool:
+        """Whether a plane's elements, layer by layer and row by row, follow each other in memory."""
+        dense = contiguous_strides(self.spatial, itemsize)
+        return all(
+            size <= 1 or one == other for size, one, other in zip(self.spatial, self.steps[2:], dense, strict=True)
+        )
+
+    def is_stack(self) -> bool:
+        """Whether all planes follow each other in the steps of the channels."""
+        batch, channels = self.shape[:2]
+        return channels > 1 and (batch <= 1 or self.steps[0] == channels * self.steps[1])
+
 
 def as_planes(tensor: Tensor, layout: str) -> Planes:
     """Read a tensor by the letters of its axes; the batch axis, which comes first, may be missing.

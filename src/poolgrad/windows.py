@@ -105,6 +105,12 @@ class Axis:
         """Fixed windows: so many phases of each stride have ``terms`` windows, the others one less."""
         return (self.kernel - 1) % self.stride + 1
 
+    def phases_over(self, width: int) -> int:
+        """Fixed windows: at most how many strides, counted from the padded beginning, ``width`` neighbours touch."""
+        if width >= self.size:
+            return (self.size - 1 + self.pad) // self.stride - self.pad // self.stride + 1
+        return (width - 1) // self.stride + 2
+
     def windows_over(self, width: int) -> int:
         """An upper bound of the number of windows that touch ``width`` neighbouring elements."""
         per_element = width * self.out // self.size if self.rule == ADAPTIVE else width // self.stride

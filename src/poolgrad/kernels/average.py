@@ -4,8 +4,10 @@ It separates. A row of gradients is divided (quotients.py) and spread along W in
 expanded rows of the windows that hold an input row are added up (sums.py), then such sums over the layers that hold it.
 So additions go along W, then H, then D, and their order depends on nothing but the element's place in its plane.
 
-Columns are worked on in tiles, so that scratch stays small for any size. Expanded rows are kept in slots with tags,
-since neighbouring input rows need the same ones. Rows that many windows hold are summed by blocks (``rows_by_blocks``).
+Columns are worked on in tiles, so that scratch stays small for any size. Rows of gradients are expanded in batches:
+the quotients of a batch lie one row behind the other with zeros in between, and are summed and spread as one long row.
+The latest batches are kept in slots with tags, since neighbouring input rows need the same ones. Rows that many windows
+hold are summed by blocks (``rows_by_blocks``).
 """
 
 from __future__ import annotations
@@ -48,17 +50,18 @@ class Scratch(NamedTuple):
 
     total: int  # a row of sums
     layer: int  # the same for one layer of D
-    quotients: int
+    quotients: int  # of a batch
     divisors: int  # of a row's quotients
     columns: int  # what each window along W counts, in the compute type
     one: int  # the two streams
     other: int
     levels: int  # sums of 4, 16, 64, ... quotients
-    kept: int  # expanded rows, one per slot
+    kept: int  # expanded rows, batch by batch
+    sums: int  # rows that are summed by blocks
     lows: int  # first column of the tile that a window covers
     highs: int  # and one past the last
     counts: int  # what each window along W counts
-    tags: int  # which expanded row a slot keeps
+    tags: int  # which batch a slot keeps
     known: int  # for which tile, first window and scale the tables stand
     shifts: int  # the rows whose sum is a stream
     rows: int  # the rows whose sum is the answer
@@ -67,32 +70,32 @@ class Scratch(NamedTuple):
 
 @piece
 def carve(plan: Any, floats: int, integers: int) -> Scratch:
-    wide = (plan.tile + WIDE_ROOM) * plan.itemsize
-    longer, chunk = plan.longer * plan.itemsize, plan.chunk * plan.itemsize
-    quotients = floats + 2 * wide
-    one = quotients + 3 * longer
-    levels = one + 2 * chunk
-    lows = integers
-    tags = lows + 24 * plan.longer
+    wide, longer, chunk = plan.wide * plan.itemsize, plan.longer * plan.itemsize, plan.chunk * plan.itemsize
+    quotients = floats + 2 * wide + WIDE_ROOM * plan.itemsize  # a row of sums may be overrun
+    divisors = quotients + longer
+    one = divisors + 2 * chunk
+    levels = one + 2 * longer
+    kept = levels + plan.levels * longer
+    tags = integers + 24 * plan.chunk
     known = tags + 8 * plan.depth_slots * plan.row_slots
-    shifts = known + 24
-    rows = shifts + 8 * LONGEST_TABLE
+    rows = known + 24 + 8 * LONGEST_TABLE
     scratch = Scratch(
         floats,
         floats + wide,
         quotients,
-        quotients + longer,
-        quotients + 2 * longer,
+        divisors,
+        divisors + chunk,
         one,
-        one + chunk,
+        one + longer,
         levels,
-        levels + plan.levels * longer,
-        lows,
-        lows + 8 * plan.longer,
-        lows + 16 * plan.longer,
+        kept,
+        kept + (plan.depth_slots * plan.row_slots * plan.batch * plan.wide + WIDE_ROOM) * plan.itemsize,
+        integers,
+        integers + 8 * plan.chunk,
+        integers + 16 * plan.chunk,
         tags,
         known,
-        shifts,
+        known + 24,
         rows,
         rows + 8 * LONGEST_TABLE,
     )
@@ -111,99 +114,122 @@ def tile_of(plan: Any, left: int, right: int) -> Tile:
 
 
 @piece
-def tabulate(plan: Any, tile: Tile, first: int, number: int, scale: int, scratch: Scratch, unit: Any) -> None:
-    """For some windows along W: the columns of the tile that each covers, its count (1 if there is no such window) and
-    the divisor of its gradients in a row of that scale. Zeros stand where windows do not exist."""
-    if read_i64(scratch.known, 0) != tile.left or read_i64(scratch.known, 8) != first:
-        write_i64(scratch.known, 0, tile.left)
-        write_i64(scratch.known, 8, first)
-        write_i64(scratch.known, 16, 0)
-        for i in range(number + LANES):
-            o = first + i
-            count = 1
-            if 0 <= o < plan.out[COLUMNS]:
-                start, stop = bounds_of(plan, COLUMNS, o)
-                write_i64(scratch.lows, 8 * i, max(start, tile.left) - tile.left)
-                write_i64(scratch.highs, 8 * i, min(stop, tile.right) - tile.left)
-                count = window_count(start, stop, plan.size[COLUMNS], plan.counting[COLUMNS])
-            write_i64(scratch.counts, 8 * i, count)
-            write(scratch.columns, i, as_unit(count, unit))
-        fill(scratch.quotients, 0, number + ROOM, unit)
-        if plan.streams:
-            fill(scratch.other, 0, plan.chunk - LANES, unit)
-    if read_i64(scratch.known, 16) != scale:
-        write_i64(scratch.known, 16, scale)
-        scale_divisors(scratch.divisors, scratch.columns, scale, number, unit)
+def tabulate_windows(plan: Any, tile: Tile, first: int, number: int, scratch: Scratch, unit: Any) -> None:
+    """For some windows along W: the columns of the tile that each covers, and its count; 1 if there is no such window.
+    Zeros stand where windows do not exist."""
+    write_i64(scratch.known, 0, tile.left)
+    write_i64(scratch.known, 8, first)
+    write_i64(scratch.known, 16, 0)
+    for i in range(number + 2 * LANES):
+        o = first + i
+        count = 1
+        if 0 <= o < plan.out[COLUMNS]:
+            start, stop = bounds_of(plan, COLUMNS, o)
+            write_i64(scratch.lows, 8 * i, max(start, tile.left) - tile.left)
+            write_i64(scratch.highs, 8 * i, min(stop, tile.right) - tile.left)
+            count = window_count(start, stop, plan.size[COLUMNS], plan.counting[COLUMNS])
+        write_i64(scratch.counts, 8 * i, count)
+        write(scratch.columns, i, as_unit(count, unit))
+    fill(scratch.quotients, 0, plan.longer - LANES, unit)
+    fill(scratch.other, 0, plan.longer - LANES, unit)
 
 
 @inlined_piece
-def quotients_of(plan: Any, base: int, first: int, number: int, scale: int, scratch: Scratch, unit: Any) -> None:
-    """Those of the windows that exist, each at its place."""
+def tabulate(plan: Any, tile: Tile, first: int, number: int, scale: int, scratch: Scratch, unit: Any) -> None:
+    """Have the tables for these windows, and the divisors of their gradients in a row of that scale."""
+    if read_i64(scratch.known, 0) != tile.left or read_i64(scratch.known, 8) != first:
+        tabulate_windows(plan, tile, first, number, scratch, unit)
+    if read_i64(scratch.known, 16) != scale:
+        write_i64(scratch.known, 16, scale)
+        scale_divisors(scratch.divisors, scratch.columns, scale, number + LANES, unit)
+
+
+@inlined_piece
+def quotients_of(
+    plan: Any, target: int, base: int, first: int, number: int, scale: int, scratch: Scratch, unit: Any
+) -> None:
+    """Those of the windows that exist, each at its place in a row."""
     begin, end = max(first, 0), min(first + number, plan.out[COLUMNS])
     step, ahead = plan.grad_steps[4], (begin - first) * plan.itemsize
-    counts = scratch.counts + 8 * (begin - first)
-    target, divisors = scratch.quotients + ahead, scratch.divisors + ahead
-    divide_row(plan, target, base + begin * step, step, divisors, counts, scale, end - begin, unit)
+    counts, divisors = scratch.counts + 8 * (begin - first), scratch.divisors + ahead
+    divide_row(plan, target + ahead, base + begin * step, step, divisors, counts, scale, end - begin, unit)
 
 
-@piece
-def expand(plan: Any, base: int, scale: int, tile: Tile, scratch: Scratch, expanded: int, unit: Any) -> None:
-    """Load one row of gradients, divide, and spread it over the tile's columns."""
-    if not plan.streams:
-        covered = 0
-        for first in range(tile.first, tile.first + tile.number, plan.chunk):
-            number = min(plan.chunk, tile.first + tile.number - first)
-            tabulate(plan, tile, first, number, scale, scratch, unit)
-            quotients_of(plan, base, first, number, scale, scratch, unit)
-            covered = lay_windows(scratch.quotients, scratch.lows, scratch.highs, number, expanded, covered, unit)
-        fill(expanded, covered, tile.right - tile.left, unit)
-        return
+@inlined_piece
+def scale_of(plan: Any, od: int, oh: int) -> int:
+    """What all divisors of a row of gradients share."""
+    return plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh)
+
+
+@inlined_piece
+def expand_by_streams(
+    plan: Any, source: int, od: int, oh: int, rows: int, tile: Tile, scratch: Scratch, expanded: int, unit: Any
+) -> None:
+    """Some rows of gradients from row oh on, divided and spread over the tile's columns."""
     terms, stride, q, itemsize = plan.terms, plan.stride[COLUMNS], scratch.quotients, plan.itemsize
-    number = tile.number + terms - 1
-    tabulate(plan, tile, tile.first, number, scale, scratch, unit)
-    quotients_of(plan, base, tile.first, number, scale, scratch, unit)
+    for r in range(rows):
+        scale = scale_of(plan, od, oh + r)
+        tabulate(plan, tile, tile.first, tile.number + terms - 1, scale, scratch, unit)
+        base, target = source + (oh + r) * plan.grad_steps[3], q + r * plan.pitch * itemsize
+        quotients_of(plan, target, base, tile.first, tile.number + terms - 1, scale, scratch, unit)
+    number = rows * plan.pitch
     if plan.levels:
-        sum_fours(q, scratch.levels, plan.longer, tile.number, terms, scratch.shifts, itemsize, unit)
+        sum_fours(q, scratch.levels, plan.longer, number, terms, scratch.shifts, itemsize, unit)
     one, other = q, scratch.other  # which stays zero if no column has one window less than a single one
     if terms > 1 or stride == 1:
         one = expanded if stride == 1 else scratch.one
         count = shifts_for(scratch.shifts, q, scratch.levels, plan.longer, 0, terms, itemsize)
-        sum_rows(one, scratch.shifts, count, tile.number, unit)
+        sum_rows(one, scratch.shifts, count, number, unit)
     if stride > 1:
         if terms == 2:
             other = q + itemsize
         elif terms > 2 and plan.ones < stride:
             count = shifts_for(scratch.shifts, q, scratch.levels, plan.longer, 1, terms - 1, itemsize)
-            sum_rows(other, scratch.shifts, count, tile.number, unit)
-        interleave(one, other, tile.number, stride, plan.ones, expanded, unit)
+            sum_rows(other, scratch.shifts, count, number, unit)
+        interleave(one, other, number, stride, plan.ones, expanded, unit)
 
 
 @inlined_piece
-def slot_at(plan: Any, scratch: Scratch, slot: int) -> int:
-    return scratch.kept + slot * (plan.tile + WIDE_ROOM) * plan.itemsize
-
-
-@inlined_piece
-def expand_into(
-    plan: Any, slot: int, source: int, od: int, oh: int, tile: Tile, scratch: Scratch, unit: Any
+def expand_by_windows(
+    plan: Any, source: int, od: int, oh: int, rows: int, tile: Tile, scratch: Scratch, expanded: int, unit: Any
 ) -> None:
-    scale = plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh)
-    base = source + od * plan.grad_steps[2] + oh * plan.grad_steps[3]
-    expand(plan, base, scale, tile, scratch, slot_at(plan, scratch, slot), unit)
+    """The same for any windows, laid one after the other."""
+    for r in range(rows):
+        scale, base, covered = scale_of(plan, od, oh + r), source + (oh + r) * plan.grad_steps[3], 0
+        target = expanded + r * plan.wide * plan.itemsize
+        for first in range(tile.first, tile.first + tile.number, plan.chunk - ROOM):
+            number = min(plan.chunk - ROOM, tile.first + tile.number - first)
+            tabulate(plan, tile, first, number, scale, scratch, unit)
+            quotients_of(plan, scratch.quotients, base, first, number, scale, scratch, unit)
+            covered = lay_windows(scratch.quotients, scratch.lows, scratch.highs, number, target, covered, unit)
+        fill(target, covered, tile.right - tile.left, unit)
 
 
 @piece
+def expand_batch(
+    plan: Any, source: int, od: int, first: int, tile: Tile, scratch: Scratch, expanded: int, unit: Any
+) -> None:
+    base, rows = source + od * plan.grad_steps[2], min(plan.batch, plan.out[ROWS] - first)
+    if plan.streams:
+        expand_by_streams(plan, base, od, first, rows, tile, scratch, expanded, unit)
+    else:
+        expand_by_windows(plan, base, od, first, rows, tile, scratch, expanded, unit)
+
+
+@inlined_piece
 def expanded_row(plan: Any, source: int, od: int, oh: int, tile: Tile, scratch: Scratch, unit: Any) -> int:
-    """Where the expanded row of gradient row (od, oh) lies; it is made if no slot has it."""
-    slot = (od & plan.depth_slots - 1) * plan.row_slots + (oh & plan.row_slots - 1)
-    tag = od * plan.out[ROWS] + oh
+    """Where the expanded row of gradient row (od, oh) lies; its batch is made if no slot has it."""
+    batch = oh >> plan.batch_bits
+    slot = (od & plan.depth_slots - 1) * plan.row_slots + (batch & plan.row_slots - 1)
+    tag, first = od * plan.out[ROWS] + batch, batch << plan.batch_bits
+    at = scratch.kept + slot * plan.batch * plan.wide * plan.itemsize
     if read_i64(scratch.tags, 8 * slot) != tag:
         write_i64(scratch.tags, 8 * slot, tag)
-        expand_into(plan, slot, source, od, oh, tile, scratch, unit)
-    return slot_at(plan, scratch, slot) + tile.skip * plan.itemsize
+        expand_batch(plan, source, od, first, tile, scratch, at, unit)
+    return at + ((oh - first) * plan.wide + tile.skip) * plan.itemsize
 
 
-@piece
+@inlined_piece
 def write_answer(plan: Any, target: int, count: int, columns: int, scratch: Scratch, unit: Any) -> None:
     """The sum of the rows that stand in the table, rounded once, into the tensor."""
     if columns >= LANES and plan.writing == WRITE_FLOATS:
@@ -262,11 +288,10 @@ def rows_by_slots(
 ) -> None:
     """Rows of one plane, counted over its layers: few windows hold a row, and their expanded rows are at hand."""
     height, columns = plan.size[ROWS], tile.right - tile.left
-    for slot in range(plan.depth_slots * plan.row_slots):
-        write_i64(scratch.tags, 8 * slot, NOTHING)
     d, h = begin // height, begin % height
     layers_from, layers_to = run_of(plan, DEPTH, d)
     first, stop = run_of_row(plan, scratch, h)
+    at_once = min((plan.row_slots - 1) * plan.batch + 1, LONGEST_TABLE)  # so many rows are in different slots
     number, again = 0, False  # rows in the table; whether they are those of the row before
     for r in range(begin, end):
         last_of_layer = h == height - 1
@@ -278,7 +303,7 @@ def rows_by_slots(
                 fill(scratch.total, 0, columns, unit)
                 number = 1
                 write_i64(scratch.rows, 0, scratch.total)
-            elif layers_to - layers_from == 1 and number <= min(plan.row_slots, LONGEST_TABLE):
+            elif layers_to - layers_from == 1 and number <= at_once:
                 for i in range(number):
                     row = expanded_row(plan, source, layers_from, first + i, tile, scratch, unit)
                     write_i64(scratch.rows, 8 * i, row)
@@ -298,11 +323,16 @@ def rows_by_slots(
             layers_from, layers_to = run_of(plan, DEPTH, d)
 
 
+@inlined_piece
+def sum_at(plan: Any, scratch: Scratch, slot: int) -> int:
+    return scratch.sums + slot * plan.wide * plan.itemsize
+
+
 @piece
 def sum_to_the_end(plan: Any, low: int, high: int, columns: int, scratch: Scratch, unit: Any) -> None:
     """Let each slot from low to high hold the sum of its row and all after it."""
     for slot in range(high - 2, low - 1, -1):
-        add_row(slot_at(plan, scratch, slot), slot_at(plan, scratch, slot + 1), columns, unit)
+        add_row(sum_at(plan, scratch, slot), sum_at(plan, scratch, slot + 1), columns, unit)
 
 
 @inlined_piece
@@ -311,12 +341,12 @@ def rows_by_blocks(
 ) -> None:
     """Rows of one plane that many windows hold, in three additions each.
 
-    Gradient rows are cut into blocks as long as the longest run of windows, from the plane's first on. A run is then the
-    end of one block and the beginning of the next, or one of these alone: ``total`` grows with the block that is being
-    expanded, and when the block is whole its slots are turned into sums to its end. A slot is not needed any more when
-    the next block's row comes to it.
+    Gradient rows are cut into blocks as long as the longest run of windows, from the plane's first on. A run is then
+    the end of one block and the beginning of the next, or one of these alone: ``total`` grows with the block that is
+    being expanded, and when the block is whole its slots are turned into sums to its end. A slot is not needed any more
+    when the next block's row comes to it.
     """
-    block, columns = plan.block, tile.right - tile.left + tile.skip
+    block, columns = plan.block, tile.right - tile.left
     made, _ = run_of_row(plan, scratch, begin)  # gradient rows expanded so far, up to here
     began, turned = made, NOTHING
     for h in range(begin, end):
@@ -325,28 +355,28 @@ def rows_by_blocks(
             slot = made % block
             if slot == 0 and made > began and turned != made - block:
                 sum_to_the_end(plan, max(began - (made - block), 0), block, columns, scratch, unit)
-            expand_into(plan, slot, source, 0, made, tile, scratch, unit)
+            row = expanded_row(plan, source, 0, made, tile, scratch, unit)
+            copy_row(sum_at(plan, scratch, slot), row, columns, unit)
             if slot == 0:
-                copy_row(scratch.total, slot_at(plan, scratch, slot), columns, unit)
+                copy_row(scratch.total, row, columns, unit)
             elif began <= made - slot:  # else this block was not begun here, and its end alone will be asked for
-                add_row(scratch.total, slot_at(plan, scratch, slot), columns, unit)
+                add_row(scratch.total, row, columns, unit)
             made += 1
-        start = (stop - 1) // block * block
+        start, number = (stop - 1) // block * block, 0
         if start < first < stop and turned != start:
             sum_to_the_end(plan, max(began - start, 0), stop - start, columns, scratch, unit)
             turned = start
-        skip, number = tile.skip * plan.itemsize, 0
         if first >= stop:  # behind the last window
             fill(scratch.layer, 0, columns, unit)
             write_i64(scratch.rows, 0, scratch.layer)
             number = 1
         elif first != start:
-            write_i64(scratch.rows, 0, slot_at(plan, scratch, first % block) + skip)
+            write_i64(scratch.rows, 0, sum_at(plan, scratch, first % block))
             number = 1
         if first <= start < stop:
-            write_i64(scratch.rows, 8 * number, scratch.total + skip)
+            write_i64(scratch.rows, 8 * number, scratch.total)
             number += 1
-        write_answer(plan, target + h * plan.result_steps[3], number, tile.right - tile.left, scratch, unit)
+        write_answer(plan, target + h * plan.result_steps[3], number, columns, scratch, unit)
 
 
 def average(records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any) -> int:
@@ -369,6 +399,8 @@ def average(records: Any, grad: int, result: int, floats: int, integers: int, be
             source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
             target = result + n * plan.result_steps[0] + c * plan.result_steps[1] + left * plan.result_steps[4]
             low, high = row - plane * rows_per_plane, row_to - plane * rows_per_plane
+            for slot in range(plan.depth_slots * plan.row_slots):
+                write_i64(scratch.tags, 8 * slot, NOTHING)
             if plan.block:
                 rows_by_blocks(plan, source, target, low, high, tile, scratch, unit)
             else:

@@ -36,3 +36,13 @@ def count_of(plan: Any, axis: int, o: int) -> int:
     """What window o of an axis contributes to the divisor."""
     start, stop = bounds_of(plan, axis, o)
     return window_count(start, stop, plan.size[axis], plan.counting[axis])
+
+
+@piece
+def most_windows(plan: Any, axis: int) -> int:
+    """How many windows hold an element of an axis at most."""
+    most = 1
+    for i in range(plan.size[axis]):
+        first, stop = run_of(plan, axis, i)
+        most = max(most, stop - first)
+    return most

@@ -41,15 +41,15 @@ def _test(builder: ir.IRBuilder, value: ir.Value, comparison: str, number: int) 
     return builder.icmp_unsigned(comparison, value, _constant(number, value))
 
 
-def _widen_half(builder: ir.IRBuilder, half: ir.Value) -> ir.Value:
+def widen_half(builder: ir.IRBuilder, half: ir.Value) -> ir.Value:
     return builder.fpext(builder.bitcast(half, _as(ir.HalfType(), half)), _as(_FLOAT, half))
 
 
-def _narrow_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+def narrow_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return builder.bitcast(builder.fptrunc(value, _as(ir.HalfType(), value)), _as(_SHORT, value))
 
 
-def _widen_half_by_integers(builder: ir.IRBuilder, half: ir.Value) -> ir.Value:
+def widen_half_by_integers(builder: ir.IRBuilder, half: ir.Value) -> ir.Value:
     wide = builder.zext(half, _as(_INT, half))
     sign = _binary(builder, "shl", _binary(builder, "and_", wide, 0x8000), 16)
     magnitude = _binary(builder, "shl", _binary(builder, "and_", wide, 0x7FFF), 13)
@@ -64,7 +64,7 @@ def _widen_half_by_integers(builder: ir.IRBuilder, half: ir.Value) -> ir.Value:
     return builder.bitcast(builder.or_(bits, sign), _as(_FLOAT, half))
 
 
-def _narrow_half_by_integers(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+def narrow_half_by_integers(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     bits = builder.bitcast(value, _as(_INT, value))
     sign = _binary(builder, "and_", _binary(builder, "lshr", bits, 16), 0x8000)
     magnitude = _binary(builder, "and_", bits, 0x7FFFFFFF)
@@ -100,7 +100,7 @@ def _narrow_bfloat(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return builder.trunc(chosen, _as(_SHORT, value))
 
 
-def _target_has_half_conversion() -> bool:
+def target_has_half_conversion() -> bool:
     """Without it LLVM calls a helper that a JIT-compiled process does not have."""
     if not llvm.get_process_triple().startswith(("x86_64", "i686")):
         return True
@@ -109,11 +109,13 @@ def _target_has_half_conversion() -> bool:
     return bool(llvm.get_host_cpu_features().get("f16c"))
 
 
-if not _target_has_half_conversion():
-    _widen_half, _narrow_half = _widen_half_by_integers, _narrow_half_by_integers
+if target_has_half_conversion():
+    _widen, _narrow = widen_half, narrow_half
+else:
+    _widen, _narrow = widen_half_by_integers, narrow_half_by_integers
 
 
-def _number_intrinsic(convert: Convert, source: types.Type, target: types.Type) -> Any:
+def number_intrinsic(convert: Convert, source: types.Type, target: types.Type) -> Any:
     @intrinsic
     def converted(typing_context: Any, value: types.Type) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
@@ -124,10 +126,10 @@ def _number_intrinsic(convert: Convert, source: types.Type, target: types.Type) 
     return converted
 
 
-half_to_float = _number_intrinsic(_widen_half, types.uint16, types.float32)
-float_to_half = _number_intrinsic(_narrow_half, types.float32, types.uint16)
-bfloat_to_float = _number_intrinsic(_widen_bfloat, types.uint16, types.float32)
-float_to_bfloat = _number_intrinsic(_narrow_bfloat, types.float32, types.uint16)
+half_to_float = number_intrinsic(_widen, types.uint16, types.float32)
+float_to_half = number_intrinsic(_narrow, types.float32, types.uint16)
+bfloat_to_float = number_intrinsic(_widen_bfloat, types.uint16, types.float32)
+float_to_bfloat = number_intrinsic(_narrow_bfloat, types.float32, types.uint16)
 
 
 def _vector_loader(convert: Convert) -> Any:
@@ -161,5 +163,5 @@ def _vector_storer(convert: Convert) -> Any:
     return store
 
 
-load_halves, store_halves = _vector_loader(_widen_half), _vector_storer(_narrow_half)
+load_halves, store_halves = _vector_loader(_widen), _vector_storer(_narrow)
 load_bfloats, store_bfloats = _vector_loader(_widen_bfloat), _vector_storer(_narrow_bfloat)

@@ -45,7 +45,7 @@ def _divide_there(
 ) -> None:
     """The same for any types, steps and numbers, in scratch; the overrun divides what is there."""
     load_row(source, step, plan.code, plan.rounding, target, n, unit)
-    if plan.wide:
+    if plan.large_divisors:
         for i in range(n):
             divisor = float(scale * read_i64(counts, 8 * i))
             write(target, i, unit + type_as(float(read(target, i, unit)) / divisor, unit))

@@ -20,27 +20,34 @@ MOST_DIRECT_TERMS = 8
 _AXIS_FIELDS = ("rule", "size", "out", "kernel", "stride", "pad", "counting")  # of windows.Axis, for D, H, W
 _STEP_FIELDS = ("grad_steps", "index_steps", "result_steps")  # bytes, for N, C, D, H, W
 _NUMBER_FIELDS = (
-    "channels",  # planes are counted n * channels + c
+    "channels",  # planes are counted n * channels + c; 0 if all planes follow each other in the same steps
     "code",  # of the storage type
     "index_code",
     "itemsize",  # of the compute type
+    "stored",  # bytes of an element in the tensors
     "rounding",
     "divisor",  # multiplies every window's count
-    "wide",  # divisors pass what the compute type can hold
+    "large_divisors",  # divisors pass what the compute type can hold
     "streams",  # sum windows along W all at once, as in spreading.py
     "terms",
     "ones",
+    "pixel",  # channels that are worked on together, side by side in memory
     "levels",  # rows of sums of 4, 16, 64, ... quotients; 0 if shifts are added one by one
     "block",  # gradient rows per block of sums along H; 0 if rows are added one by one
+    "overlapping",  # more than one row of gradients flows into a row of the result
     "reading",
     "writing",
     "streaming",  # write past the caches
     "direct",  # scatter into the output itself
     "together",  # scatter all channels of a pixel together
     "tile",  # columns at once
-    "chunk",  # windows at once
-    "longer",  # room for the quotients that a chunk needs
-    "depth_slots",  # expanded rows to keep, powers of two
+    "chunk",  # windows at once, and some room
+    "batch",  # rows of gradients that are expanded together, a power of two
+    "batch_bits",  # its logarithm
+    "pitch",  # from row to row of a batch's quotients
+    "longer",  # room for all of these
+    "wide",  # from row to row of expanded rows
+    "depth_slots",  # batches to keep, powers of two
     "row_slots",
 )
 RECORD = np.dtype(

@@ -5,9 +5,9 @@ if the phase is at most (k-1) % s, one less otherwise. So a row is made of two s
 quotients) and B (the same without the first), and for the small strides that networks use the streams are interleaved
 by constant shuffles. Any other windows are laid down one after the other.
 
-A stream is a sum of the row of quotients with itself, shifted. Up to MOST_DIRECT_TERMS shifts are added one by one; more
-are put together from sums of 4, 16, 64, ... quotients. Nothing is ever subtracted, so a NaN stays in its window. Zeros
-around the quotients stand in for the windows that are not there.
+A stream is a sum of the row of quotients with itself, shifted. Up to MOST_DIRECT_TERMS shifts are added one by one;
+more are put together from sums of 4, 16, 64, ... quotients. Nothing is ever subtracted, so a NaN stays in its window.
+Zeros around the quotients stand in for the windows that are not there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Sums of rows: element by element, in the order in which a table names them.
 
 A table is a list of addresses in scratch. The same row may stand in it several times, each time a little further on:
-that is how neighbours within one row are added. Rows in scratch may be overrun by two vectors; results are written
-exactly, the last vector laid back over its predecessor.
+that is how neighbours within one row are added. Rows in scratch may be overrun by less than a vector; results are
+written exactly, the last vector laid back over its predecessor.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def sum_rows(target: int, rows: int, count: int, n: int, unit: Any) -> None:
         for i in range(0, n, LANES):
             store(target, i, add(add(load(one, i, unit), load(two, i, unit)), load(three, i, unit)))
         return
-    for i in range(0, n, 2 * LANES):
+    i = 0
+    while i + LANES < n:  # two vectors for each address that is read
         left = add(add(load(one, i, unit), load(two, i, unit)), load(three, i, unit))
         right = add(add(load(one, i + LANES, unit), load(two, i + LANES, unit)), load(three, i + LANES, unit))
         for j in range(3, count):
@@ -78,6 +79,9 @@ def sum_rows(target: int, rows: int, count: int, n: int, unit: Any) -> None:
             left, right = add(left, load(row, i, unit)), add(right, load(row, i + LANES, unit))
         store(target, i, left)
         store(target, i + LANES, right)
+        i += 2 * LANES
+    if i < n:
+        store(target, i, _sum_at(i, one, two, three, rows, count, unit))
 
 
 @piece
