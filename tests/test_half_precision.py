@@ -128,7 +128,7 @@ def test_kernels_on_a_cpu_without_half_conversion(tmp_path: Any) -> None:
         "NUMBA_CPU_FEATURES": "",
         "POOLGRAD_CACHE_DIR": str(tmp_path),
     }
-    if not memory.llvm.get_process_triple().startswith("x86_64"):
+    if not halves.llvm.get_process_triple().startswith("x86_64"):
         pytest.skip("the baseline without half conversion is x86-64's")
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
