@@ -1,9 +1,9 @@
-"""One case on both sides: the same memory through torch's out= variants and through poolgrad, and proof that they agree."""
+"""One case on both sides: the same memory through torch's out= variants and through poolgrad, and that they agree."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -40,13 +40,13 @@ def prepare(case: Case) -> Sides:
     expected = _by_torch(case, grad, indices)
     tolerance = _tolerance(case, grad)
 
-    laid_grad = _laid_out(case, grad)
-    x, out = _empty(case, dtype), _empty(case, dtype)
-    laid_indices = None if indices is None else _laid_out(case, indices)
-    theirs = _torch_call(case, laid_grad, x, laid_indices, out)
-    if laid_indices is not None and case.index_dtype == "int32":
-        laid_indices = laid_indices.int()
-    ours = _poolgrad_call(case, laid_grad, laid_indices, out)
+    grad = _laid_out(case, grad)
+    x, out = _empty(case, case.shape, dtype), _empty(case, case.shape, dtype)
+    indices = None if indices is None else _laid_out(case, indices)
+    theirs = _torch_call(case, grad, x, indices, out)
+    if indices is not None and case.index_dtype == "int32":  # torch knows int64 only
+        indices = _laid_out(case, indices.int())
+    ours = _poolgrad_call(case, grad, indices, out)
     return Sides(case, theirs, ours, out, expected, tolerance)
 
 
@@ -137,19 +137,25 @@ def as_numpy(tensor: torch.Tensor) -> Any:
     return tensor.numpy()
 
 
-def _empty(case: Case, dtype: torch.dtype, shape: tuple[int, ...] | None = None) -> torch.Tensor:
+def _empty(case: Case, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
     """Memory in the layout of the case."""
-    shape = shape or case.shape
+    *outer, height, width = shape
     if case.layout == "channels_last":
-        return torch.empty(shape, dtype=dtype, memory_format=torch.channels_last)
+        batch, channels = outer
+        return numpy_memory((batch, height, width, channels), dtype).permute(0, 3, 1, 2)
     if case.layout == "transposed":
-        return torch.empty((*shape[:-2], shape[-1], shape[-2]), dtype=dtype).transpose(-1, -2)
+        return numpy_memory((*outer, width, height), dtype).transpose(-1, -2)
     if case.layout == "cropped":
-        return torch.empty((*shape[:-2], shape[-2] + 2, shape[-1] + 2), dtype=dtype)[..., 1:-1, 1:-1]
+        return numpy_memory((*outer, height + 2, width + 2), dtype)[..., 1:-1, 1:-1]
     if case.layout == "every_second":
-        return torch.empty((*shape[:-1], 2 * shape[-1]), dtype=dtype)[..., ::2]
-    return torch.empty(shape, dtype=dtype)
+        return numpy_memory((*outer, height, 2 * width), dtype)[..., ::2]
+    return numpy_memory(shape, dtype)
+
+
+def numpy_memory(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    """A tensor in memory of NumPy, which asks for huge pages; torch does not, and the limit is measured in NumPy's."""
+    return torch.from_numpy(np.empty(math.prod(shape) * dtype.itemsize, np.uint8)).view(dtype).view(*shape)
 
 
 def _laid_out(case: Case, tensor: torch.Tensor) -> torch.Tensor:
-    return _empty(case, tensor.dtype, tuple(tensor.shape)).copy_(tensor)
+    return _empty(case, tensor.shape, tensor.dtype).copy_(tensor)
