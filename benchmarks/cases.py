@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any
 
 OPERATORS = {
     "avg": "avg_pool2d_backward",
@@ -109,9 +110,21 @@ class Group:
 
     key: str
     title: str
+    chinese: str
     target: Goal | None
     stretch: Goal | None
     lines: str
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """All but the cases, for the JSON."""
+        goals = {"target": self.target, "stretch": self.stretch}
+        return {
+            "key": self.key,
+            "title": self.title,
+            "chinese": self.chinese,
+            **{name: asdict(goal) if goal else None for name, goal in goals.items()},
+        }
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
@@ -122,6 +135,7 @@ GROUPS = (
     Group(
         "avg-strided",
         "average f32, strided",
+        "平均 f32，步长大于 1",
         Goal(5, 3.3),
         Goal(7, 4.5),
         """
@@ -144,6 +158,7 @@ avg 32x256x28x28 k3s3
     Group(
         "avg-overlapping",
         "average f32, overlapping",
+        "平均 f32，窗口重叠",
         Goal(20, 9),
         Goal(40, 16),
         """
@@ -159,6 +174,7 @@ avg 1x64x112x112 k31s1p15
     Group(
         "avg-fill",
         "average f32, fill-like",
+        "平均 f32，近似填充",
         Goal(2.2, 1.0),
         Goal(3.2, 1.4),
         """
@@ -173,6 +189,7 @@ avg 1x64x56x56 k56
     Group(
         "avg-7x7",
         "average f32, 7×7 planes",
+        "平均 f32，7×7 平面",
         Goal(3, 1.3),
         Goal(6, 2.5),
         """
@@ -186,6 +203,7 @@ avg 8x512x7x7 k3s1p1
     Group(
         "avg-one-plane",
         "average f32, one plane of 8192²",
+        "平均 f32，单个 8192² 平面",
         Goal(22, 12),
         Goal(38, 20),
         """
@@ -197,6 +215,7 @@ avg 1x1x8192x8192 k3s2p1
     Group(
         "avg-f16",
         "average f16",
+        "平均 f16",
         Goal(14, 5.5),
         Goal(28, 11),
         """
@@ -210,6 +229,7 @@ avg 32x256x28x28 k3s2p1 float16
     Group(
         "avg-bf16",
         "average bf16",
+        "平均 bf16",
         Goal(17, 7),
         Goal(33, 13),
         """
@@ -223,6 +243,7 @@ avg 32x256x28x28 k3s2p1 bfloat16
     Group(
         "aavg-f32",
         "adaptive average 3-D f32",
+        "自适应平均 3-D f32",
         Goal(2.8, 1.0),
         Goal(4.5),
         """
@@ -238,6 +259,7 @@ aavg 8x64x4x14x14 o8x28x28
     Group(
         "aavg-f16",
         "adaptive average 3-D f16",
+        "自适应平均 3-D f16",
         Goal(19, 9),
         Goal(38),
         """
@@ -250,6 +272,7 @@ aavg 8x64x4x14x14 o8x28x28 float16
     Group(
         "aavg-bf16",
         "adaptive average 3-D bf16",
+        "自适应平均 3-D bf16",
         Goal(5.3, 2.2),
         Goal(11),
         """
@@ -262,6 +285,7 @@ aavg 8x64x4x14x14 o8x28x28 bfloat16
     Group(
         "max-disjoint",
         "max k = s, f32, int64",
+        "最大 k = s，f32，int64",
         Goal(1.8, 1.4),
         Goal(2.5, 2.0),
         """
@@ -275,6 +299,7 @@ max 16x64x112x112 k3s3
     Group(
         "max-overlapping",
         "max overlapping, f32, int64",
+        "最大，窗口重叠，f32，int64",
         Goal(1.6, 1.3),
         Goal(2.3, 1.8),
         """
@@ -287,6 +312,7 @@ max 1x64x112x112 k3s2p1
     Group(
         "max-half-disjoint",
         "max f16/bf16, k = s",
+        "最大 f16/bf16，k = s",
         Goal(1.8),
         Goal(2.7),
         """
@@ -299,6 +325,7 @@ max 32x128x56x56 k2s2 bfloat16
     Group(
         "max-half-overlapping",
         "max f16/bf16, overlapping",
+        "最大 f16/bf16，窗口重叠",
         Goal(1.05),
         Goal(1.6),
         """
@@ -311,6 +338,7 @@ max 32x256x28x28 k3s1p1 bfloat16
     Group(
         "amax-f32",
         "adaptive max f32",
+        "自适应最大 f32",
         Goal(1.6, 1.3),
         Goal(2.2, 1.8),
         """
@@ -323,6 +351,7 @@ amax 32x256x28x28 o5x5
     Group(
         "max-7x7",
         "max, 7×7 planes",
+        "最大，7×7 平面",
         Goal(1.0, 0.9),
         Goal(1.5, 1.2),
         """
@@ -335,6 +364,7 @@ max 64x2048x7x7 k7
     Group(
         "channels-last-avg",
         "average f32, channels last",
+        "平均 f32，channels last",
         Goal(1.8, 1.1),
         Goal(2.6, 1.4),
         """
@@ -348,6 +378,7 @@ avg 64x2048x7x7 k7 channels_last
     Group(
         "channels-last-max",
         "max f32, channels last",
+        "最大 f32，channels last",
         Goal(1.3, 0.85),
         Goal(1.9, 1.2),
         """
@@ -359,6 +390,7 @@ max 32x256x28x28 k3s1p1 channels_last
     Group(
         "networks",
         "layers of networks, batch 8",
+        "常见网络的池化层，批大小 8",
         None,
         None,
         """
@@ -380,6 +412,7 @@ aavg 8x1024x4x7x7 o1x1x1 | I3D head
     Group(
         "odd-sizes",
         "odd sizes",
+        "不规则尺寸",
         None,
         None,
         """
@@ -396,6 +429,7 @@ aavg 5x61x7x31x29 o3x11x13
     Group(
         "strided-views",
         "non-contiguous views",
+        "非连续视图",
         None,
         None,
         """
@@ -409,6 +443,7 @@ max 16x64x112x112 k3s2p1 transposed
     Group(
         "int32-indices",
         "max with int32 indices (torch: int64)",
+        "最大，int32 索引（torch 为 int64）",
         None,
         None,
         """

@@ -1,24 +1,38 @@
-"""Measure the chosen cases, one row per case and number of threads."""
+"""Run the parts of the benchmark that were asked for, print what they find, and return it as one document."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 import poolgrad
 
-from . import limits, report
+from . import growth, latency, limits, machine, processes, report
 from .cases import GROUPS, Case
 from .measure import caller, race
 from .sides import compare, prepare
 
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to run, and for how long."""
+
+    cases: list[tuple[str, Case]]
+    threads: list[int]
+    seconds: float
+    parts: tuple[str, ...]
+    quick: bool
+
 
 def chosen(groups: list[str], text: str, quick: bool) -> list[tuple[str, Case]]:
-    """The cases that the arguments ask for."""
+    """The cases of these groups (of all, if none is named) with this text in their names."""
     return [
         (group.key, case)
         for group in GROUPS
@@ -28,50 +42,97 @@ def chosen(groups: list[str], text: str, quick: bool) -> list[tuple[str, Case]]:
     ]
 
 
+def run(settings: Settings) -> Document:
+    keys = {key for key, _ in settings.cases}
+    document: Document = {
+        "machine": machine.describe(),
+        "settings": {"quick": settings.quick, "seconds": settings.seconds, "threads": settings.threads},
+        "groups": [group.description for group in GROUPS if group.key in keys],
+    }
+    for part in settings.parts:
+        start = time.perf_counter()
+        document[part] = PARTS[part](settings)
+        say("")
+        print(report.PART_TEXTS[part](document), end="\n\n", flush=True)
+        say(f"{part}: {time.perf_counter() - start:.0f} s\n")
+    return document
+
+
 def set_threads(threads: int) -> None:
     torch.set_num_threads(threads)
     poolgrad.set_num_threads(threads)
 
 
-def measure(cases: Iterable[tuple[str, Case]], thread_counts: list[int], seconds: float) -> Iterator[dict[str, Any]]:
-    cases = list(cases)
-    start = time.perf_counter()
-    for number, (group, case) in enumerate(cases):
-        progress(f"{number + 1}/{len(cases)}  {time.perf_counter() - start:.0f} s  {group}  {case.name}")
-        sides = prepare(case)
-        for threads in thread_counts:
-            set_threads(threads)
-            compare(sides)
-            runners = {"torch": caller(sides.torch), "poolgrad": caller(sides.poolgrad)}
-            runners |= limits.contenders(case.bytes_read, case.bytes_written, threads)
-            times = race(runners, seconds)
-            yield {
-                "group": group,
-                "case": case.name,
-                "threads": threads,
-                "bytes_read": case.bytes_read,
-                "bytes_written": case.bytes_written,
-                **times,
-            }
-        del sides
-
-
-def progress(text: str) -> None:
-    """On a terminal one line that changes, else a line each."""
+def say(text: str) -> None:
+    """Progress: on a terminal a line that changes, else a line each."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
-    else:
-        print(text, file=sys.stderr, flush=True)
+    elif text:
+        print(text.rstrip(), file=sys.stderr, flush=True)
 
 
-def cases_table(cases: list[tuple[str, Case]], thread_counts: list[int], seconds: float) -> list[dict[str, Any]]:
-    """Measure and print as results come."""
+def _cases(settings: Settings) -> list[dict[str, Any]]:
     print(report.CASE_HEADER)
-    results = []
-    for row in measure(cases, thread_counts, seconds):
-        results.append(row)
-        if sys.stderr.isatty():
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
-        print(report.case_line(row), flush=True)
-    print("\n" + report.summary_text(results))
-    return results
+    rows = []
+    start = time.perf_counter()
+    for number, (group, case) in enumerate(settings.cases):
+        passed = time.perf_counter() - start
+        say(f"{number + 1}/{len(settings.cases)}  {passed:.0f} s  {group}  {case.name}")
+        for row in _case(group, case, settings):
+            say("")
+            print(report.case_line(row), flush=True)
+            rows.append(row)
+    print()
+    return rows
+
+
+def _case(group: str, case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
+    sides = prepare(case)
+    for threads in settings.threads:
+        set_threads(threads)
+        compare(sides, sides.calls)
+        runners = {name: caller(call) for name, call in sides.calls.items()}
+        runners |= limits.contenders(case.bytes_read, case.bytes_written, threads)
+        yield {
+            "group": group,
+            "case": case.name,
+            "operator": case.operator,
+            "threads": threads,
+            "bytes_read": case.bytes_read,
+            "bytes_written": case.bytes_written,
+            **race(runners, settings.seconds),
+        }
+
+
+def _bandwidth(settings: Settings) -> list[dict[str, Any]]:
+    say("bandwidth of copies and fills")
+    return [row for threads in settings.threads for row in limits.bandwidth(threads, settings.seconds)]
+
+
+def _latency(settings: Settings) -> list[dict[str, Any]]:
+    rows = []
+    for threads in settings.threads:
+        say(f"latency on {threads} threads")
+        set_threads(threads)
+        rows += latency.latencies(threads, settings.seconds)
+    return rows
+
+
+def _processes(settings: Settings) -> dict[str, Any]:
+    say("imports, first calls and peak memory in fresh processes")
+    return processes.measure()
+
+
+def _growth(settings: Settings) -> dict[str, Any]:
+    set_threads(max(settings.threads))
+    seconds = settings.seconds / 2
+    return {"kernel": growth.by_kernel(seconds, say), "elements": growth.by_elements(seconds, say)}
+
+
+PARTS = {
+    "cases": _cases,
+    "bandwidth": _bandwidth,
+    "latency": _latency,
+    "processes": _processes,
+    "growth": _growth,
+}
