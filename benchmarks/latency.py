@@ -14,7 +14,7 @@ from poolgrad import acl
 
 from .cases import Case, parse
 from .measure import caller, race
-from .sides import compare, prepare
+from .sides import Call, compare, prepare
 
 CALLS = ("avg 1x16x4x4 k4", "avg 1x64x28x28 k3s1p1")
 LAUNCHES = 2000
@@ -31,7 +31,12 @@ def _latency(case: Case, threads: int, seconds: float) -> dict[str, Any]:
     grad = torch.ones(case.grad_shape)
     tensors = partial(poolgrad.avg_pool2d_backward, grad, case.shape, *case.parameters, out=torch.empty(case.shape))
     with Executor(case) as executor:
-        runners = {"torch": sides.torch, "numpy": sides.poolgrad, "tensors": tensors, "executor": executor.run}
+        runners: dict[str, Call] = {
+            "torch": sides.by_torch,
+            "numpy": sides.by_poolgrad,
+            "tensors": tensors,
+            "executor": executor.run,
+        }
         times = race({name: caller(call) for name, call in runners.items()}, seconds)
         times["launch"] = _shortest_launch(executor)
     return {"case": case.name, "threads": threads, **times}
@@ -47,12 +52,14 @@ class Executor:
         _check(acl.aclInit(None))
         _check(acl.aclrtSetDevice(0))
         self.stream = _value(*acl.aclrtCreateStream())
-        tensors = [self._tensor(shape) for shape in (self.case.grad_shape, self.case.shape, self.case.shape)]
-        numbers = [acl.aclCreateIntArray([number, number]) for number in self.case.parameters]
-        grad, x, out = tensors
-        planned = acl.aclnnAvgPool2dBackwardGetWorkspaceSize(grad, x, *numbers, False, True, 0, 0, out)
-        self.size, self.executor, status = planned
+        shapes = (self.case.grad_shape, self.case.shape, self.case.shape)
+        grad, x, out = (self._tensor(shape) for shape in shapes)
+        kernel, stride, padding = (acl.aclCreateIntArray([number, number]) for number in self.case.parameters)
+        size, self.executor, status = acl.aclnnAvgPool2dBackwardGetWorkspaceSize(
+            grad, x, kernel, stride, padding, False, True, 0, 0, out
+        )
         _check(status)
+        self.size = size or 0
         _check(acl.aclSetAclOpExecutorRepeatable(self.executor))
         self.workspace = _value(*acl.aclrtMalloc(self.size, acl.ACL_MEM_MALLOC_HUGE_FIRST)) if self.size else None
         self.run()

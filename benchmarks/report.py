@@ -129,23 +129,29 @@ def _latency_text(document: Document) -> str:
     return "\n".join(lines)
 
 
-def process_lines(document: Document) -> list[tuple[str, str, str]]:
-    """What was measured in fresh processes: its key, in English, and the value."""
+PROCESSES = {
+    "import_poolgrad": "import, after NumPy",
+    "first_average_cold": "first average f32 ever on a machine",
+    "first_average_warm": "first average f32 of a process",
+    "first_max_cold": "first max f32 ever on a machine",
+    "first_max_warm": "first max f32 of a process",
+    "peak_average_extra": "memory besides the tensors, average f32, output of {peak_average_out} MB",
+    "peak_max_extra": "memory besides the tensors, max f16, output of {peak_max_out} MB",
+}
+
+
+def process_lines(document: Document, texts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What was measured in fresh processes, in words of some language, and its value."""
     found = document["processes"]
-    lines = [("import", "import poolgrad, after NumPy", f"{1e3 * found['import_poolgrad']:.0f} ms")]
-    for kernel in ("average", "max"):
-        for kind, words in (("cold", "no kernels kept"), ("warm", "kernels kept")):
-            value = f"{found[f'first_{kernel}_{kind}']:.2f} s"
-            lines.append((f"{kernel}_{kind}", f"first call, {kernel} f32, {words}", value))
-    for kernel, dtype in (("average", "f32"), ("max", "f16")):
-        size = found[f"peak_{kernel}_out"] / 1e6
-        text = f"peak memory besides the tensors, {kernel} {dtype}, output of {size:.0f} MB"
-        lines.append((f"{kernel}_peak", text, f"{found[f'peak_{kernel}_extra'] / 1e6:.1f} MB"))
-    return lines
+    sizes = {name: f"{value / 1e6:.0f}" for name, value in found.items() if name.endswith("_out")}
+    return [
+        (text.format(**sizes), f"{found[key] / 1e6:.1f} MB" if key.startswith("peak") else f"{found[key]:.2f} s")
+        for key, text in texts.items()
+    ]
 
 
 def _processes_text(document: Document) -> str:
-    return "\n".join(f"{text:<72} {value}" for _, text, value in process_lines(document))
+    return "\n".join(f"{text:<72} {value}" for text, value in process_lines(document, PROCESSES))
 
 
 def _growth_text(document: Document) -> str:

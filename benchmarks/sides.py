@@ -24,15 +24,15 @@ class Sides:
     """The calls of a case, ready to be timed. Both write ``out``."""
 
     case: Case
-    torch: Call
-    poolgrad: Call
+    by_torch: Call
+    by_poolgrad: Call
     out: torch.Tensor
     expected: torch.Tensor
     tolerance: float
 
     @property
     def calls(self) -> dict[str, Call]:
-        return {"torch": self.torch, "poolgrad": self.poolgrad}
+        return {"torch": self.by_torch, "poolgrad": self.by_poolgrad}
 
 
 def prepare(case: Case) -> Sides:
