@@ -8,10 +8,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import report, tables
+from benchmarks import limits, report, tables
 from benchmarks.cases import GROUPS, OPERATORS, Case, parse
 from poolgrad.contract import Value, prepare
 from poolgrad.dtypes import dtype_named
@@ -71,6 +72,19 @@ def test_a_line_is_read() -> None:
     assert case.grad_shape == (2, 3, 5, 6)
     assert parse("avg 1x1x6x6 k3").parameters == (3, 3, 0)
     assert parse("aavg 2x3x4x5x6 o1x2x3").grad_shape == (2, 3, 1, 2, 3)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("past_caches", [False, True])
+@pytest.mark.parametrize(("read", "written"), [(0, 4096), (96, 32 * 200), (8 * 999, 32 * 7), (64, 32 * 129)])
+def test_the_limit_writes_what_the_operator_writes(threads: int, past_caches: bool, read: int, written: int) -> None:
+    limits._MEMORY["target"] = np.full(written + 256, 7, np.uint8)
+    start = limits._memory("target", written) - limits._MEMORY["target"].ctypes.data
+    limits.traffic(read, written, threads, past_caches=past_caches).repeat(2)
+    memory = limits._MEMORY.pop("target")
+    assert (memory[start : start + written].view(np.float32) == 1.5).all()
+    assert (memory[:start] == 7).all()
+    assert (memory[start + written :] == 7).all()
 
 
 # ---- the report ------------------------------------------------------------------------------------------------------
