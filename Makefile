@@ -4,8 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TORCH_STAMP := $(VENV)/.torch-installed
+BENCH_STAMP := $(VENV)/.bench-installed
+RESULTS := benchmarks/results
 
-.PHONY: help demo test test-torch test-large check docs wheel clean
+.PHONY: help demo test test-torch test-large bench bench-quick check docs wheel clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,12 +24,20 @@ test-torch: $(TORCH_STAMP) ## the tests against torch 2.13.0, which is installed
 test-large: $(STAMP) ## memory bounds on tensors of gigabytes (needs 8 GB of memory)
 	$(BIN)/python -m pytest tests/large --override-ini=addopts="--import-mode=importlib -ra"
 
+bench: $(BENCH_STAMP) ## against torch and the memory limit (15 minutes); renews the documents' tables and plots
+	$(BIN)/python -m benchmarks --json $(RESULTS)/latest.json
+	$(BIN)/python -m benchmarks plot $(RESULTS)/latest.json
+	$(BIN)/python tools/make_docs.py
+
+bench-quick: $(BENCH_STAMP) ## the same with fewer cases (two minutes), kept apart in quick.json
+	$(BIN)/python -m benchmarks --quick --json $(RESULTS)/quick.json
+
 check: $(STAMP) ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(STAMP) ## regenerate the tables in the documents from the contract
+docs: $(STAMP) ## regenerate the tables in the documents from the contract and the last benchmark
 	$(BIN)/python tools/make_docs.py
 
 wheel: $(STAMP) ## build the wheel into dist/
@@ -51,4 +61,9 @@ $(STAMP): pyproject.toml | $(BIN)/python
 $(TORCH_STAMP): $(STAMP)
 	@echo "installing torch 2.13.0 into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	@touch $@
+
+$(BENCH_STAMP): $(STAMP)
+	@echo "installing torch 2.13.0 and matplotlib into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
 	@touch $@

@@ -1,9 +1,12 @@
-"""Write the tables that the documents take from the contract; with --check, only say whether they are current."""
+"""Write the tables that the documents take from the contract and from the last benchmark.
+
+With --check, only say whether they are current.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from poolgrad.acl.launch import LAUNCH_CHECKS
@@ -13,13 +16,11 @@ from poolgrad.products import ANY, PRODUCTS
 from poolgrad.support import Support, support_table
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # benchmarks is no part of the installed package
+from benchmarks.tables import CHINESE, ENGLISH, details, speed, table  # noqa: E402
+
+RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 BEGIN, END = "<!-- generated: {} -->", "<!-- end -->"
-
-
-def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    header = list(header)
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def support_cells(any_name: str, product_word: str, indices_word: str) -> str:
@@ -82,12 +83,30 @@ def replaced(text: str, name: str, content: str) -> str:
     return before + begin + "\n" + content + "\n" + END + rest.split(END, 1)[1]
 
 
+def filled(path: Path, **contents: str) -> str:
+    """A document with all its generated parts."""
+    text = path.read_text("utf-8")
+    for name, content in contents.items():
+        text = replaced(text, name, content)
+    return text
+
+
 def documents() -> dict[Path, str]:
     """Every generated document: its path, and what it should hold."""
-    english, chinese = ROOT / "README.md", ROOT / "README.zh.md"
+    english, chinese, benchmarks = ROOT / "README.md", ROOT / "README.zh.md", ROOT / "docs" / "benchmarks.md"
+    measured = json.loads(RESULTS.read_text("utf-8"))
     return {
-        english: replaced(english.read_text("utf-8"), "support", support_cells("no product", "product", "indices")),
-        chinese: replaced(chinese.read_text("utf-8"), "support", support_cells("不指定产品", "产品", "索引")),
+        english: filled(
+            english,
+            support=support_cells("no product", "product", "indices"),
+            speed=speed(measured, ENGLISH),
+        ),
+        chinese: filled(
+            chinese,
+            support=support_cells("不指定产品", "产品", "索引"),
+            speed=speed(measured, CHINESE),
+        ),
+        benchmarks: filled(benchmarks, cases=details(measured)),
         ROOT / "docs" / "contract.md": contract_page(),
     }
 

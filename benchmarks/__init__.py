@@ -1,0 +1,1 @@
+"""poolgrad against torch, and against what memory allows. ``python -m benchmarks --help``."""

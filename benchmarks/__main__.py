@@ -1,0 +1,106 @@
+"""poolgrad against torch 2.13.0, and against what memory allows."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from . import report
+from .cases import GROUPS
+
+ROOT = Path(__file__).resolve().parent.parent
+PARTS = ("cases", "bandwidth", "latency", "processes", "growth")
+QUICK_PARTS = ("cases", "bandwidth", "latency")
+
+EXAMPLES = """examples:
+  python -m benchmarks --quick                               a few cases of each group, in two minutes
+  python -m benchmarks --group avg-strided --threads 1       one group on one thread
+  python -m benchmarks --case k3s2p1 --seconds 0.5           all cases with this text in their names, briefly
+  python -m benchmarks --part latency --part bandwidth       no cases at all
+  python -m benchmarks --json mine.json                      everything, kept in a file
+
+  python -m benchmarks show mine.json                        print a kept file again
+  python -m benchmarks compare old.json new.json             how times changed between two files
+  python -m benchmarks plot mine.json                        draw its plots into docs/
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--quick", action="store_true", help="fewer cases and parts, and less time for each")
+    made.add_argument(
+        "--group",
+        action="append",
+        default=[],
+        choices=[group.key for group in GROUPS],
+        help="only cases of this group, and no other part; may be repeated",
+    )
+    made.add_argument("--case", default="", metavar="TEXT", help="only cases with this text, and no other part")
+    made.add_argument("--part", action="append", choices=PARTS, help="only this part; may be repeated")
+    made.add_argument("--threads", type=_counts, metavar="N,N", help="numbers of threads (default: 1 and all cores)")
+    made.add_argument("--seconds", type=float, help="time for a case on a number of threads (default: 2, quick 0.5)")
+    made.add_argument("--json", type=Path, metavar="FILE", help="keep the results in this file")
+    return made
+
+
+def _counts(text: str) -> list[int]:
+    return sorted({int(number) for number in text.split(",")})
+
+
+def _read(name: str) -> Any:
+    return json.loads(Path(name).read_text("utf-8"))
+
+
+def main(arguments: list[str]) -> int:
+    match arguments:
+        case ["show", name]:
+            print(report.whole_text(_read(name)))
+        case ["compare", old, new]:
+            print(report.comparison_text(_read(old), _read(new)))
+        case ["plot", name]:
+            from .plots import draw
+
+            for path in draw(_read(name), ROOT / "docs"):
+                print(f"wrote {path.relative_to(ROOT)}")
+        case _:
+            return _run(parser().parse_args(arguments))
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    from .run import Settings, chosen, run  # with torch, which nothing above needs
+
+    cases = chosen(options.group, options.case, options.quick)
+    if not cases:
+        print("no case has this in its name: python -m benchmarks --help", file=sys.stderr)
+        return 2
+    parts = options.part or (QUICK_PARTS if options.quick else PARTS)
+    if options.group or options.case:
+        parts = ("cases",)
+    document = run(
+        Settings(
+            cases=cases,
+            threads=options.threads or sorted({1, len(os.sched_getaffinity(0))}),
+            seconds=options.seconds or (0.5 if options.quick else 2.0),
+            parts=tuple(parts),
+            quick=options.quick,
+        )
+    )
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        print(f"wrote {options.json}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,212 @@
+"""What the measurements say, from the JSON alone: ratios, shares of the limit, groups against their targets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+Row = Mapping[str, Any]
+Document = Mapping[str, Any]
+
+
+def ratio(row: Row) -> float:
+    """How many times as fast as torch."""
+    return float(row["torch"] / row["poolgrad"])
+
+
+def share(row: Row) -> float:
+    """The part of our time that merely moving the bytes would take."""
+    return float(min(row["stores"], row["streams"]) / row["poolgrad"])
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    logs = [math.log(value) for value in values]
+    return math.exp(sum(logs) / len(logs))
+
+
+def verdict(mean: float, worst: float, goal: Row | None) -> str:
+    """Whether a group reaches a goal: "met", "missed", or "" where there is none."""
+    if not goal:
+        return ""
+    return "met" if mean >= goal["mean"] and worst >= (goal["worst"] or 0) else "missed"
+
+
+def goal_text(goal: Row | None) -> str:
+    if not goal:
+        return ""
+    return f"{goal['mean']:g}" + (f" ({goal['worst']:g})" if goal["worst"] else "")
+
+
+def thread_counts(document: Document) -> list[int]:
+    return sorted({row["threads"] for row in document["cases"]})
+
+
+def summary(document: Document) -> list[dict[str, Any]]:
+    """A line per group and number of threads. Goals are about all threads, so only those lines are judged."""
+    counts = thread_counts(document)
+    lines = []
+    for group in document["groups"]:
+        for threads in counts:
+            rows = [row for row in document["cases"] if (row["group"], row["threads"]) == (group["key"], threads)]
+            if not rows:
+                continue
+            ratios = [ratio(row) for row in rows]
+            mean, worst = geometric_mean(ratios), min(ratios)
+            target, stretch = (group[name] if threads == counts[-1] else None for name in ("target", "stretch"))
+            lines.append(
+                {
+                    "group": group["key"],
+                    "title": group["title"],
+                    "chinese": group["chinese"],
+                    "threads": threads,
+                    "cases": len(rows),
+                    "mean": mean,
+                    "worst": worst,
+                    "share": geometric_mean(share(row) for row in rows),
+                    "target": goal_text(target),
+                    "target_verdict": verdict(mean, worst, target),
+                    "stretch": goal_text(stretch),
+                    "stretch_verdict": verdict(mean, worst, stretch),
+                }
+            )
+    return lines
+
+
+def slower_than_torch(document: Document) -> list[Row]:
+    return sorted((row for row in document["cases"] if ratio(row) < 1), key=ratio)
+
+
+# ---- as text ---------------------------------------------------------------------------------------------------------
+
+CASE_HEADER = f"{'group':<20} {'case':<56} {'T':>2} {'torch ms':>9} {'ours ms':>9} {'ratio':>7} {'limit':>6}"
+
+
+def case_line(row: Row) -> str:
+    return (
+        f"{row['group']:<20} {row['case']:<56} {row['threads']:>2} {1e3 * row['torch']:>9.4g} "
+        f"{1e3 * row['poolgrad']:>9.4g} {ratio(row):>7.2f} {share(row):>6.0%}"
+    )
+
+
+def _cases_text(document: Document) -> str:
+    lines = [f"{'group':<38} {'T':>2} {'cases':>5} {'mean':>7} {'worst':>7} {'limit':>6}  {'target':<18} stretch"]
+    for line in summary(document):
+        goals = f"{line['target']:<10} {line['target_verdict']:<7} {line['stretch']:<10} {line['stretch_verdict']}"
+        lines.append(
+            f"{line['title']:<38} {line['threads']:>2} {line['cases']:>5} {line['mean']:>7.2f} {line['worst']:>7.2f} "
+            f"{line['share']:>6.0%}  {goals}".rstrip()
+        )
+    slow = slower_than_torch(document)
+    lines += ["", f"slower than torch: {len(slow) or 'none'}", *map(case_line, slow)]
+    return "\n".join(lines)
+
+
+BANDWIDTHS = {"copy": "copy", "copy_past_caches": "NT copy", "fill": "fill", "fill_past_caches": "NT fill"}
+
+
+def _bandwidth_text(document: Document) -> str:
+    lines = [f"{'GB/s, written':<14} {'T':>2}" + "".join(f"{title:>9}" for title in BANDWIDTHS.values())]
+    for row in document["bandwidth"]:
+        size = f"{row['bytes_written'] / 1e6:.0f} MB"
+        lines.append(f"{size:<14} {row['threads']:>2}" + "".join(f"{row[key]:>9.1f}" for key in BANDWIDTHS))
+    return "\n".join(lines)
+
+
+LATENCIES = {
+    "torch": "torch",
+    "numpy": "NumPy",
+    "tensors": "tensors",
+    "executor": "executor",
+    "launch": "its launch",
+}
+
+
+def _latency_text(document: Document) -> str:
+    lines = [f"{'one call, µs':<28} {'T':>2}" + "".join(f"{title:>11}" for title in LATENCIES.values())]
+    for row in document["latency"]:
+        lines.append(f"{row['case']:<28} {row['threads']:>2}" + "".join(f"{1e6 * row[k]:>11.2f}" for k in LATENCIES))
+    return "\n".join(lines)
+
+
+PROCESSES = {
+    "import_poolgrad": "import, after NumPy",
+    "first_average_cold": "first average f32 ever on a machine",
+    "first_average_warm": "first average f32 of a process",
+    "first_max_cold": "first max f32 ever on a machine",
+    "first_max_warm": "first max f32 of a process",
+    "peak_average_extra": "memory besides the tensors, average f32, output of {peak_average_out} MB",
+    "peak_max_extra": "memory besides the tensors, max f16, output of {peak_max_out} MB",
+}
+
+
+def process_lines(document: Document, texts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What was measured in fresh processes, in words of some language, and its value."""
+    found = document["processes"]
+    sizes = {name: f"{value / 1e6:.0f}" for name, value in found.items() if name.endswith("_out")}
+    return [
+        (text.format(**sizes), f"{found[key] / 1e6:.1f} MB" if key.startswith("peak") else f"{found[key]:.2f} s")
+        for key, text in texts.items()
+    ]
+
+
+def _processes_text(document: Document) -> str:
+    return "\n".join(f"{text:<72} {value}" for text, value in process_lines(document, PROCESSES))
+
+
+def _growth_text(document: Document) -> str:
+    def per_element(seconds: float | None, elements: int) -> str:
+        return f"{1e9 * seconds / elements:>10.3f}" if seconds else f"{'-':>10}"
+
+    lines = [f"{'ns per element of the output':<44} {'torch':>10} {'ours':>10}"]
+    for row in (*document["growth"]["kernel"], *document["growth"]["elements"]):
+        times = (per_element(row[side], row["count"]) for side in ("torch", "poolgrad"))
+        lines.append(f"{row['case']:<44} " + " ".join(times))
+    return "\n".join(lines)
+
+
+PART_TEXTS: dict[str, Callable[[Document], str]] = {
+    "cases": _cases_text,
+    "bandwidth": _bandwidth_text,
+    "latency": _latency_text,
+    "processes": _processes_text,
+    "growth": _growth_text,
+}
+
+
+def whole_text(document: Document) -> str:
+    """Everything that a document holds."""
+    parts = [CASE_HEADER, *map(case_line, document["cases"]), ""] if "cases" in document else []
+    return "\n".join(parts + [text(document) + "\n" for name, text in PART_TEXTS.items() if name in document])
+
+
+# ---- two runs --------------------------------------------------------------------------------------------------------
+
+
+def comparison_text(old: Document, new: Document) -> str:
+    """How the times of the cases in both documents changed; torch's change shows how alike the two machines were."""
+    before = {(row["group"], row["case"], row["threads"]): row for row in old["cases"]}
+    both = [
+        (before[key], row) for row in new["cases"] if (key := (row["group"], row["case"], row["threads"])) in before
+    ]
+    if not both:
+        return "no case is in both files"
+    lines = [f"{'group':<20} {'case':<56} {'T':>2} {'old ms':>9} {'new ms':>9} {'ours':>7} {'torch':>7}"]
+    for one, other in sorted(both, key=lambda pair: pair[1]["poolgrad"] / pair[0]["poolgrad"]):
+        lines.append(
+            f"{other['group']:<20} {other['case']:<56} {other['threads']:>2} {1e3 * one['poolgrad']:>9.4g} "
+            f"{1e3 * other['poolgrad']:>9.4g} {_change(one, other, 'poolgrad')} {_change(one, other, 'torch')}"
+        )
+    lines.append("")
+    for group in new["groups"]:
+        pairs = [(one, other) for one, other in both if other["group"] == group["key"]]
+        if pairs:
+            ours, torch = (
+                geometric_mean(other[side] / one[side] for one, other in pairs) for side in ("poolgrad", "torch")
+            )
+            lines.append(f"{group['title']:<97}    {ours - 1:>+7.0%} {torch - 1:>+7.0%}")
+    return "\n".join(lines)
+
+
+def _change(one: Row, other: Row, side: str) -> str:
+    return f"{other[side] / one[side] - 1:>+7.0%}"

@@ -1,0 +1,191 @@
+"""The tables of the documents, in Markdown and two languages, from the JSON alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .report import (
+    BANDWIDTHS,
+    LATENCIES,
+    PROCESSES,
+    Document,
+    Row,
+    process_lines,
+    ratio,
+    share,
+    slower_than_torch,
+    summary,
+    thread_counts,
+)
+
+# Cases slower than torch that the README names; the benchmark page has them all.
+MOST_NAMED = 8
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the tables say in one language."""
+
+    title: str  # the key of a group's title
+    machine: str
+    quick: str
+    groups: tuple[str, ...]
+    thread: str
+    threads: str
+    verdicts: dict[str, str]
+    slower: str
+    none_slower: str
+    more: str
+    calls: tuple[str, ...]
+    processes: dict[str, str]
+    ratios_plot: str
+
+
+ENGLISH = Words(
+    title="title",
+    machine="Measured on {cpu}, {cores} cores, L2 {l2}, L3 {l3}; torch {torch}, NumPy {numpy}, Numba {numba}; {date}.",
+    quick="This was a quick run: fewer cases, and less time for each.",
+    groups=("group", "cases", "mean (worst), {}", "of the limit, {}", "target", "stretch"),
+    thread="1 thread",
+    threads="{} threads",
+    verdicts={"met": "met", "missed": "missed", "": ""},
+    slower="Slower than torch: {}.",
+    none_slower="No case is slower than torch.",
+    more="and {} more",
+    calls=("one call, µs", "torch", "NumPy arrays", "torch tensors", "executor, next run", "its phase two alone"),
+    processes=PROCESSES,
+    ratios_plot="how many times as fast as torch, by group",
+)
+
+CHINESE = Words(
+    title="chinese",
+    machine="测试环境：{cpu}，{cores} 核，L2 {l2}，L3 {l3}；torch {torch}，NumPy {numpy}，Numba {numba}；{date}。",
+    quick="这是一次快速测试：用例较少，每例时间较短。",
+    groups=("分组", "用例数", "平均（最差），{}", "占内存极限，{}", "目标", "更高目标"),
+    thread="1 线程",
+    threads="{} 线程",
+    verdicts={"met": "达到", "missed": "未达到", "": ""},
+    slower="慢于 torch：{}。",
+    none_slower="没有用例慢于 torch。",
+    more="以及另外 {} 个",
+    calls=("单次调用，µs", "torch", "NumPy 数组", "torch 张量", "可复用 executor 再次执行", "仅第二段接口"),
+    processes={
+        "import_poolgrad": "import 用时（NumPy 已导入）",
+        "first_average_cold": "本机首次平均池化 f32 调用",
+        "first_average_warm": "进程内首次平均池化 f32 调用",
+        "first_max_cold": "本机首次最大池化 f32 调用",
+        "first_max_warm": "进程内首次最大池化 f32 调用",
+        "peak_average_extra": "张量以外的内存，平均 f32，输出 {peak_average_out} MB",
+        "peak_max_extra": "张量以外的内存，最大 f16，输出 {peak_max_out} MB",
+    },
+    ratios_plot="各分组相对 torch 的倍数",
+)
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    header = list(header)
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def speed(document: Document, words: Words) -> str:
+    """The README's part: groups against their targets, one call, first calls and memory."""
+    parts = [machine_line(document, words), groups_table(document, words), _slower(document, words)]
+    parts.append(f"![{words.ratios_plot}](docs/bench-ratios.svg)")
+    if "latency" in document:
+        parts.append(calls_table(document, words))
+    if "processes" in document:
+        parts.append(processes_table(document, words))
+    return "\n\n".join(parts)
+
+
+def details(document: Document) -> str:
+    """The benchmark page's part: every case, and the machine's bandwidth."""
+    parts = [machine_line(document, ENGLISH), cases_table(document["cases"])]
+    if slow := slower_than_torch(document):
+        parts += ["Slower than torch:", cases_table(slow)]
+    if "bandwidth" in document:
+        bandwidths = [
+            [f"{row['bytes_written'] / 1e6:.0f} MB", str(row["threads"]), *(f"{row[key]:.0f}" for key in BANDWIDTHS)]
+            for row in document["bandwidth"]
+        ]
+        parts.append(table(("GB/s, output of", "threads", *BANDWIDTHS.values()), bandwidths))
+    return "\n\n".join(parts)
+
+
+def cases_table(rows: Iterable[Row]) -> str:
+    header = ("group", "case", "threads", "torch ms", "ours ms", "ratio", "of the limit")
+    cells = (
+        (
+            row["group"],
+            row["case"],
+            str(row["threads"]),
+            f"{1e3 * row['torch']:.4g}",
+            f"{1e3 * row['poolgrad']:.4g}",
+            f"{ratio(row):.2f}",
+            f"{share(row):.0%}",
+        )
+        for row in rows
+    )
+    return table(header, cells)
+
+
+def machine_line(document: Document, words: Words) -> str:
+    machine = document["machine"]
+    line = words.machine.format(
+        cpu=machine["cpu"],
+        cores=machine["cores"],
+        l2=machine["caches"].get("L2", "?"),
+        l3=machine["caches"].get("L3", "?"),
+        torch=machine["versions"]["torch"],
+        numpy=machine["versions"]["numpy"],
+        numba=machine["versions"]["numba"],
+        date=machine["date"][:10],
+    )
+    return f"{line} {words.quick}" if document["settings"]["quick"] else line
+
+
+def groups_table(document: Document, words: Words) -> str:
+    counts = thread_counts(document)
+    named = [_threads(count, words) for count in counts]
+    group, cases, mean, limit, target, stretch = words.groups
+    header = [group, cases, *(mean.format(n) for n in named), *(limit.format(n) for n in named), target, stretch]
+    lines: dict[str, dict[int, Row]] = {}
+    for line in summary(document):
+        lines.setdefault(line["group"], {})[line["threads"]] = line
+    rows = []
+    for by_threads in lines.values():
+        last = by_threads[counts[-1]]
+        goals = (f"{last[goal]} {words.verdicts[last[f'{goal}_verdict']]}".strip() for goal in ("target", "stretch"))
+        means = (f"{by_threads[n]['mean']:.1f} ({by_threads[n]['worst']:.2g})" for n in counts)
+        rows.append(
+            [last[words.title], str(last["cases"]), *means, *(f"{by_threads[n]['share']:.0%}" for n in counts), *goals]
+        )
+    return table(header, rows)
+
+
+def _slower(document: Document, words: Words) -> str:
+    slow = slower_than_torch(document)
+    if not slow:
+        return words.none_slower
+    named = [f"{row['case']} ({_threads(row['threads'], words)}, {ratio(row):.2f})" for row in slow[:MOST_NAMED]]
+    if len(slow) > MOST_NAMED:
+        named.append(words.more.format(len(slow) - MOST_NAMED))
+    return words.slower.format("; ".join(named))
+
+
+def calls_table(document: Document, words: Words) -> str:
+    rows = [
+        [f"{row['case']}, {_threads(row['threads'], words)}", *(f"{1e6 * row[key]:.1f}" for key in LATENCIES)]
+        for row in document["latency"]
+    ]
+    return table(words.calls, rows)
+
+
+def processes_table(document: Document, words: Words) -> str:
+    return table(("", ""), process_lines(document, words.processes))
+
+
+def _threads(count: int, words: Words) -> str:
+    return words.thread if count == 1 else words.threads.format(count)

@@ -1,0 +1,189 @@
+"""The benchmark's cases are legal, and its report says what the numbers say. Nothing is timed here."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import limits, report, tables
+from benchmarks.cases import GROUPS, OPERATORS, Case, parse
+from poolgrad.contract import Value, prepare
+from poolgrad.dtypes import dtype_named
+from poolgrad.operators import REGISTRY
+from poolgrad.products import ANY
+from poolgrad.tensor import Tensor, contiguous_strides
+
+CASES = [case for group in GROUPS for case in group.cases]
+
+
+def tensor(name: str, itemsize: int, shape: tuple[int, ...], format: str) -> Tensor:
+    return Tensor(dtype_named(name, 8 * itemsize), shape, contiguous_strides(shape, itemsize), format)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_contract_allows_every_case(case: Case) -> None:
+    operator = next(op for op in REGISTRY.values() if op.python_name == OPERATORS[case.operator])
+    format = "ND" if case.adaptive else "NCHW"
+    size = 4 if case.dtype == "float32" else 2
+    grad = tensor(case.dtype, size, case.grad_shape, format)
+    x = tensor(case.dtype, size, case.shape, format)
+    indices = tensor(case.index_dtype, 4 if case.index_dtype == "int32" else 8, case.grad_shape, format)
+    values: dict[str, Value] = {"gradOutput": grad, "self": x, "indices": indices, "gradInput": x, "out": x}
+    if not case.adaptive:
+        kernel, stride, padding = case.parameters
+        values |= {"kernelSize": (kernel,), "stride": (stride,), "padding": (padding,), "dilation": (1,)}
+        values |= {"ceilMode": False, "countIncludePad": True, "divisorOverride": 0, "cubeMathType": 0}
+    wanted = {p.name: values[p.name] for p in operator.parameters}
+    assert prepare(operator, ANY, wanted).kernel
+    assert case.bytes_read == grad.count * size + (indices.count * indices.dtype.itemsize if case.has_indices else 0)
+    assert case.bytes_written == x.count * size
+
+
+def test_every_group_is_complete() -> None:
+    keys = [group.key for group in GROUPS]
+    assert len(set(keys)) == len(keys)
+    for group in GROUPS:
+        assert group.cases
+        assert any(case.quick for case in group.cases), f"{group.key} has no case in the quick run"
+        assert len({case.name for case in group.cases}) == len(group.cases)
+        assert (group.target is None) == (group.stretch is None)
+        if group.target and group.stretch:
+            assert group.stretch.mean > group.target.mean
+            assert (group.stretch.worst or math.inf) > (group.target.worst or 0)
+
+
+@pytest.mark.parametrize("line", ["mean 1x1x4x4 k2", "avg 1x1x4x4 k2 float8", "max 1x1x4x4 k2 int16"])
+def test_a_line_that_is_no_case(line: str) -> None:
+    with pytest.raises(ValueError, match="no such case"):
+        parse(line)
+
+
+def test_a_line_is_read() -> None:
+    case = parse("* max 2x3x9x11 k3s2p1 bfloat16 cropped int32 | a network")
+    assert case == Case("max", (2, 3, 9, 11), "k3s2p1", "bfloat16", "cropped", "int32", "a network", True)
+    assert case.parameters == (3, 2, 1)
+    assert case.grad_shape == (2, 3, 5, 6)
+    assert parse("avg 1x1x6x6 k3").parameters == (3, 3, 0)
+    assert parse("aavg 2x3x4x5x6 o1x2x3").grad_shape == (2, 3, 1, 2, 3)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("past_caches", [False, True])
+@pytest.mark.parametrize(("read", "written"), [(0, 4096), (96, 32 * 200), (8 * 999, 32 * 7), (64, 32 * 129)])
+def test_the_limit_writes_what_the_operator_writes(threads: int, past_caches: bool, read: int, written: int) -> None:
+    limits._MEMORY["target"] = np.full(written + 256, 7, np.uint8)
+    start = limits._memory("target", written) - limits._MEMORY["target"].ctypes.data
+    limits.traffic(read, written, threads, past_caches=past_caches).repeat(2)
+    memory = limits._MEMORY.pop("target")
+    assert (memory[start : start + written].view(np.float32) == 1.5).all()
+    assert (memory[:start] == 7).all()
+    assert (memory[start + written :] == 7).all()
+
+
+# ---- the report ------------------------------------------------------------------------------------------------------
+
+
+def row(group: str, case: str, threads: int, torch: float, ours: float, limit: float) -> dict[str, Any]:
+    times = {"torch": torch, "poolgrad": ours, "stores": 2 * limit, "streams": limit}
+    return {"group": group, "case": case, "threads": threads, "operator": "avg", **times}
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    goals = {"target": {"mean": 4.0, "worst": 2.0}, "stretch": {"mean": 4.5, "worst": None}}
+    return {
+        "machine": {
+            "cpu": "a CPU",
+            "cores": 2,
+            "caches": {"L2": "1024K"},
+            "versions": {"torch": "2.13.0", "numpy": "2.4", "numba": "0.68"},
+            "date": "2026-01-02T03:04:05+00:00",
+        },
+        "settings": {"quick": False},
+        "groups": [
+            {"key": "fast", "title": "fast ones", "chinese": "快的", **goals},
+            {"key": "free", "title": "free ones", "chinese": "其他", "target": None, "stretch": None},
+        ],
+        "cases": [
+            row("fast", "one", 1, 1.0, 0.5, 0.1),
+            row("fast", "one", 2, 2.0, 1.0, 0.25),
+            row("fast", "two", 2, 8.0, 1.0, 1.0),
+            row("free", "three", 1, 1.0, 1.0, 1.0),
+            row("free", "three", 2, 1.0, 2.0, 1.0),
+        ],
+    }
+
+
+def test_summary(document: dict[str, Any]) -> None:
+    one, both, _, free = report.summary(document)
+    assert (one["threads"], one["cases"], one["target"], one["target_verdict"]) == (1, 1, "", "")
+    assert (both["threads"], both["cases"]) == (2, 2)
+    assert both["mean"] == pytest.approx(4.0, rel=1e-12)
+    assert both["worst"] == 2.0
+    assert both["share"] == pytest.approx(0.5, rel=1e-12)
+    assert (both["target"], both["target_verdict"]) == ("4 (2)", "met")
+    assert (both["stretch"], both["stretch_verdict"]) == ("4.5", "missed")
+    assert (free["mean"], free["target_verdict"], free["stretch_verdict"]) == (0.5, "", "")
+
+
+@pytest.mark.parametrize(("mean", "worst", "expected"), [(4.0, 2.0, "met"), (3.9, 2.0, "missed"), (9.0, 1.9, "missed")])
+def test_a_goal_is_about_mean_and_worst(mean: float, worst: float, expected: str) -> None:
+    assert report.verdict(mean, worst, {"mean": 4.0, "worst": 2.0}) == expected
+
+
+def test_cases_slower_than_torch_are_listed(document: dict[str, Any]) -> None:
+    assert [slow["case"] for slow in report.slower_than_torch(document)] == ["three"]
+    text = report.whole_text(document)
+    assert re.search(r"slower than torch: 1\nfree +three +2 +1000 +2000 +0\.50 +50%", text)
+
+
+def test_comparison(document: dict[str, Any]) -> None:
+    new = json.loads(json.dumps(document))
+    new["cases"][1]["poolgrad"] *= 0.5
+    new["cases"].append(row("free", "new", 2, 1.0, 1.0, 1.0))
+    lines = report.comparison_text(document, new).splitlines()
+    assert re.search(r"one +2 +1000 +500 +-50% +\+0%$", lines[1])
+    assert not any("new " in line for line in lines[1:])
+    fast = next(line for line in lines if line.startswith("fast ones"))
+    assert fast.split()[-2:] == ["-21%", "+0%"]  # the cube root of a half: three pairs, one of them halved
+
+
+def test_show_and_compare_read_files(document: dict[str, Any], tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "some.json"
+    path.write_text(json.dumps(document), "utf-8")
+    assert command.main(["show", str(path)]) == 0
+    assert "fast ones" in capsys.readouterr().out
+    assert command.main(["compare", str(path), str(path)]) == 0
+    assert "fast ones" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "title"), [(tables.ENGLISH, "fast ones"), (tables.CHINESE, "快的")])
+def test_readme_section(document: dict[str, Any], words: tables.Words, title: str) -> None:
+    text = tables.speed(document, words)
+    met, missed = words.verdicts["met"], words.verdicts["missed"]
+    assert f"| {title} | 2 | 2.0 (2) | 4.0 (2) | 20% | 50% | 4 (2) {met} | 4.5 {missed} |" in text
+    assert "2026-01-02" in text
+    assert "three (2" in text
+    assert words.quick not in text
+    document["settings"]["quick"] = True
+    assert words.quick in tables.speed(document, words)
+
+
+def test_readme_names_some_slow_cases_and_the_page_all(document: dict[str, Any]) -> None:
+    document["cases"] += [row("free", f"slow{i}", 2, 1.0, 4.0, 1.0) for i in range(20)]
+    assert "and 13 more" in tables.speed(document, tables.ENGLISH)
+    assert all(f"slow{i} " in tables.details(document).split("Slower than torch:")[1] for i in range(20))
+
+
+def test_help_needs_no_torch(capsys: Any) -> None:
+    with pytest.raises(SystemExit) as exit:
+        command.main(["--help"])
+    assert exit.value.code == 0
+    assert "compare old.json new.json" in capsys.readouterr().out
