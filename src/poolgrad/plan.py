@@ -252,7 +252,7 @@ def _in_rows(views: Views, record: Record) -> Booking:
     slots = depth_slots * row_slots
     floats = (2 + slots * batch + block) * wide + 3 * WIDE_ROOM + 2 * chunk + (3 + levels) * longer
     integers = 3 * chunk + slots + 3 + 2 * LONGEST_TABLE + 2 * min(axes[1].size, ROWS_IN_TABLE)
-    return "average", rows, floats, integers
+    return "average_blocks" if block else "average", rows, floats, integers
 
 
 def _lanes_scratch(axes: Axes) -> tuple[int, int]:

@@ -39,12 +39,13 @@ def _load(name: str, compute: str) -> Callable[..., int]:
     import numpy as np
     from numba import from_dtype, typeof, types
 
-    from . import average, average_global, average_lanes, average_pixels, scatter
+    from . import average, average_blocks, average_global, average_lanes, average_pixels, scatter
     from .cache import compiled
     from .record import RECORD
 
     functions: dict[str, tuple[Callable[..., Any], int]] = {
         "average": (average.average, 2),
+        "average_blocks": (average_blocks.average_blocks, 2),
         "average_global": (average_global.average_global, 2),
         "average_lanes": (average_lanes.average_lanes, 2),
         "average_pixels": (average_pixels.average_pixels, 2),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import windows
 from .memory import piece
 
@@ -11,7 +13,8 @@ first_window, last_window = piece(windows.first_window), piece(windows.last_wind
 window_start, window_stop = piece(windows.window_start), piece(windows.window_stop)
 window_count = piece(windows.window_count)
 
-DEPTH, ROWS, COLUMNS = 0, 1, 2
+# Not plain integers: Numba would compile everything that is given one once for each.
+DEPTH, ROWS, COLUMNS = np.int64(0), np.int64(1), np.int64(2)
 
 
 @piece

@@ -14,10 +14,12 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 # A piece of a kernel. Dividing by zero is not an exception here: the check would keep loops from being vectorised.
-piece = njit(error_model="numpy")
+# Nobody calls it from Python or C, so it needs no wrappers, which take longer to compile than most pieces.
+_OPTIONS = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+piece = njit(**_OPTIONS)
 # One that is compiled only as part of its callers: small ones, for speed, and large ones with a single caller, since
 # everything below a piece is optimised again with each piece above it.
-inlined_piece = njit(error_model="numpy", inline="always")
+inlined_piece = njit(inline="always", **_OPTIONS)
 
 
 def _pointer(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value, kind: ir.Type) -> ir.Value:

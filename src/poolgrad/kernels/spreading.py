@@ -21,17 +21,17 @@ from .vectors import add, load, read, splat, store, store_interleaved
 
 
 @piece
-def shifts_for(table: int, q: int, levels: int, longer: int, first: int, terms: int, itemsize: int) -> int:
-    """Write the rows whose sum is q[first] + ... of ``terms`` quotients; returns how many.
+def shifts_for(table: int, q: int, levels: int, longer: int, terms: int, itemsize: int) -> int:
+    """Write the rows whose sum is q[0] + ... of ``terms`` quotients, for each place in q; returns how many.
 
     ``levels`` holds rows of ``longer`` elements: the sums of 4 neighbouring quotients, of 16, of 64, and so on.
     """
-    count, at, level, power = 0, first, 0, 1
+    count, at, level, power = 0, 0, 0, 1
     if terms > MOST_DIRECT_TERMS:
         while power * 4 <= terms:
             level, power = level + 1, power * 4
-    while at < first + terms:
-        while at + power > first + terms:
+    while at < terms:
+        while at + power > terms:
             level, power = level - 1, power // 4
         row = levels + (level - 1) * longer * itemsize if level else q
         write_i64(table, 8 * count, row + at * itemsize)
@@ -44,13 +44,14 @@ def sum_fours(q: int, levels: int, longer: int, number: int, terms: int, table: 
     """Make the rows of sums of 4, 16, 64, ... quotients that ``terms`` of them need."""
     source, power = q, 1
     while power * 4 <= terms:
-        for j in range(4):
-            write_i64(table, 8 * j, source + j * power * itemsize)
+        count = 0
+        while count < 4:
+            write_i64(table, 8 * count, source + count * power * itemsize)
+            count += 1
         power *= 4
-        target = levels
         # What lies beyond the last whole sum is rubbish that nobody reads.
-        sum_rows(target, table, 4, number + terms - power + 1, unit)
-        source, levels = target, levels + longer * itemsize
+        sum_rows(levels, table, count, number + terms - power + 1, unit)
+        source, levels = levels, levels + longer * itemsize
 
 
 @piece
