@@ -64,7 +64,8 @@ MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 15
 # Gradients that are read at once where each fills a plane.
 PLANES_AT_ONCE = 256
 # Scratch of eight small planes should stay in a core's second-level cache.
-LANES_BUDGET = 384 << 10
+LANES_BUDGET = 512 << 10
+FEWEST_LANES = 3  # with fewer planes most lanes would work for nothing
 # Outputs that no cache will hold are written past it.
 STREAM_FROM = 32 << 20
 ALIGNMENT = 64
@@ -221,11 +222,13 @@ def _in_lanes(views: Views, record: Record) -> Booking | None:
     dense = gradients.is_dense(target.dtype.itemsize) and planes.is_dense(target.dtype.itemsize)
     few = axes[2].longest_run <= MOST_DIRECT_TERMS and not _has_blocks(axes[1])
     floats, integers = _lanes_scratch(axes)
-    if not (dense and few and record["reading"] and floats * int(record["itemsize"][0]) <= LANES_BUDGET):
+    count = target.count // math.prod(planes.spatial)
+    fits = floats * int(record["itemsize"][0]) <= LANES_BUDGET and count >= FEWEST_LANES
+    if not (dense and few and fits and record["reading"]):
         return None
     if gradients.is_stack() and planes.is_stack():
         record["channels"] = 0
-    return "average_lanes", target.count // math.prod(planes.spatial), floats, integers
+    return "average_lanes", count, floats, integers
 
 
 def _in_rows(views: Views, record: Record) -> Booking:
@@ -258,8 +261,10 @@ def _in_rows(views: Views, record: Record) -> Booking:
 def _lanes_scratch(axes: Axes) -> tuple[int, int]:
     """Floats and integers that the tables and rows of ``average_lanes`` take."""
     gradients, elements = math.prod(axis.out for axis in axes), math.prod(axis.size for axis in axes)
-    terms = axes[2].terms if axes[2].rule == FIXED else axes[2].longest_run
-    rows = axes[0].out * axes[1].out * (axes[2].out + 2 * terms) + terms  # of quotients; of A and B, if there are any
+    fixed = axes[2].rule == FIXED
+    terms = axes[2].terms if fixed else axes[2].longest_run
+    # Rows of quotients, with room for windows that do not exist; as many of A and of B, if there are any.
+    rows = axes[0].out * axes[1].out * (axes[2].out + (2 * terms if fixed else 1)) + terms
     overlapping = max(axes[0].longest_run, axes[1].longest_run) > 1
     pixels = rows * min(terms, 3) + (elements + axes[2].size if overlapping else 0)
     floats = LANES * LANES + gradients + LANES + LANES * pixels

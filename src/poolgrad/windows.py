@@ -93,7 +93,7 @@ class Axis:
         """An upper bound of the number of windows that hold one element."""
         if self.rule == FIXED:
             return min(-(-self.kernel // self.stride), self.out)
-        return min(-(-self.out // self.size) + 1, self.out)
+        return self.out // self.size if self.out % self.size == 0 else min(-(-self.out // self.size) + 1, self.out)
 
     @property
     def terms(self) -> int:

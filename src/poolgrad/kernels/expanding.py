@@ -260,7 +260,7 @@ def tabulate_rows(plan: Any, scratch: Scratch) -> None:
 
 
 def row_kernel(name: str, rows_of_plane: Any) -> Any:
-    """The kernel of that name, which has some rows of each plane made by a function: those of one tile, counted over its layers."""
+    """A kernel that has a function make some rows of each plane: those of one tile, counted over its layers."""
 
     def kernel(
         records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
