@@ -3,45 +3,85 @@
 from __future__ import annotations
 
 import ctypes
+from collections import deque
 from collections.abc import Mapping
 
 import numpy as np
 
 from . import threads
-from .dtypes import INT32
+from .dtypes import FLOAT64, INT32
 from .errors import IndexRangeError
-from .kernels import kernel
+from .kernels import kernel_address, load_entry
+from .kernels.task import APART, DONE, MOST_TENSORS, TASK
 from .plan import ALIGNMENT, Plan
 from .status import ACL_ERROR_RT_AICORE_EXCEPTION, name_of
 from .tensor import as_planes
 
-_UNITS = {"float32": np.float32(0), "float64": np.float64(0)}
+
+KEPT_SCRATCH = 1 << 20
+# Scratch of earlier calls, as an address and its owner. It is taken away while it is used: other threads call too, and a
+# signal handler may call in the middle of a call. A few pieces are enough; what is beyond the limit is given back.
+_FREE_SCRATCH: deque[tuple[int, object]] = deque(maxlen=16)
 
 
-def execute(plan: Plan, addresses: Mapping[str, int], scratch: int) -> None:
-    """Run a plan on memory: ``addresses`` of the first element of each tensor, and of ``plan.scratch_bytes``.
+class Task:
+    """A plan as compiled code is told it: made once, run any number of times."""
 
-    The caller keeps that memory alive and has checked that the views lie inside it.
-    """
-    if not plan.kernel:
-        return
-    run = kernel(plan.kernel, plan.compute)
-    pointers = [addresses[name] for name in (*plan.inputs, plan.output)]
-    start = -(-scratch // ALIGNMENT) * ALIGNMENT
-    unit = _UNITS[plan.compute]
+    __slots__ = ("_address", "_enter", "_helpers", "_large", "_memory", "plan")
 
-    def work(part: int) -> int:
-        integers = start + part * plan.part_bytes
-        floats = integers + 8 * plan.integers
-        begin, end = plan.units * part // plan.parts, plan.units * (part + 1) // plan.parts
-        return run(plan.record, *pointers, floats, integers, begin, end, unit)
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._helpers = plan.parts - 1
+        self._large = plan.scratch_bytes > KEPT_SCRATCH
+        tensors = [plan.call.tensor(name) for name in (*plan.inputs, plan.output)]
+        self._memory = np.zeros(1, TASK)
+        told = self._memory[0]
+        told["kernel"], told["tensors"] = kernel_address(plan.kernel, plan.compute), len(tensors)
+        told["double"], told["record"] = plan.compute == FLOAT64.name, plan.record.ctypes.data
+        told["units"], told["parts"] = plan.units, plan.parts
+        told["part_bytes"], told["integer_bytes"] = plan.part_bytes, 8 * plan.integers
+        told["nested"] = plan.nested_output
+        for place, tensor in enumerate(tensors):
+            told["lows"][place], told["highs"][place] = tensor.byte_range
+        self._address: int = self._memory.ctypes.data
+        self._enter = load_entry()
 
-    bad = [place for place in threads.run_parts(work, plan.parts) if place >= 0]
-    if bad:
-        raise _index_error(plan, addresses["indices"], min(bad))
+    def run(self, form: int, one: int, two: int, three: int) -> int:
+        """Run on tensors in one of the forms of kernels/task.py, which has the answers too; scratch is found here."""
+        team = threads.team_for(self._helpers) if self._helpers else 0
+        try:
+            scratch = _new_scratch(self.plan.scratch_bytes) if self._large else _FREE_SCRATCH.pop()
+        except IndexError:
+            scratch = _new_scratch(KEPT_SCRATCH)
+        try:
+            return self._enter(self._address, scratch[0], team, form, one, two, three)
+        finally:
+            if not self._large:
+                _FREE_SCRATCH.append(scratch)
+
+    def execute(self, addresses: Mapping[str, int], scratch: int) -> None:
+        """Run on memory: ``addresses`` of the first element of each tensor, and of ``plan.scratch_bytes``.
+
+        The caller keeps that memory alive, and has checked that the views lie inside it and that the output is apart.
+        """
+        tensors = [addresses[name] for name in (*self.plan.inputs, self.plan.output)]
+        one, two, three = (*tensors, 0)[:MOST_TENSORS]
+        team = threads.team_for(self._helpers) if self._helpers else 0
+        place = self._enter(self._address, _aligned(scratch), team, APART, one, two, three)
+        if place != DONE:
+            raise index_error(self.plan, addresses["indices"], place)
 
 
-def _index_error(plan: Plan, address: int, place: int) -> IndexRangeError:
+def _new_scratch(size: int) -> tuple[int, object]:
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    return _aligned(memory.ctypes.data), memory
+
+
+def _aligned(address: int) -> int:
+    return -(-address // ALIGNMENT) * ALIGNMENT
+
+
+def index_error(plan: Plan, address: int, place: int) -> IndexRangeError:
     """Where the first bad index stands, what it is, and what it should have been."""
     view = plan.call.tensor("indices")
     layout = "NHWC" if view.format == "NHWC" else "NCHW"

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..contract import BadHandle, Operator, Value, enforce, prepare
 from ..errors import AclnnError
-from ..execute import execute
+from ..execute import Task
 from ..plan import Plan
 from ..status import (
     ACL_ERROR_RT_CONTEXT_NULL,
@@ -110,7 +110,8 @@ def _launch(found: Executor, operator: Operator, workspace: object, size: object
 
 def _run(plan: Plan, launch: Launch, blocks: list[Block | None]) -> None:
     """The task of the stream; it holds the blocks, so that a free in the meantime takes nothing away."""
-    execute(plan, launch.addresses, launch.workspace)
+    if plan.kernel:
+        Task(plan).execute(launch.addresses, launch.workspace)
 
 
 def _find_stream(stream: object) -> Stream:

@@ -18,37 +18,57 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
 
 
-def kernel(name: str, compute: str) -> Callable[..., int]:
-    """The kernel of that name ("average", "scatter") for one compute dtype, compiled if need be.
+def kernel_address(name: str, compute: str) -> int:
+    """Where the machine code of a kernel ("average", "scatter") for one compute dtype is, compiled if need be.
 
-    Arguments: the plan's record, the addresses of inputs, output, float and integer scratch, a range of units, and a
-    zero of the compute dtype. It returns the place of the first bad index, or -1.
+    Kernels are Python functions of the plan's record, the addresses of inputs, output, float and integer scratch, a
+    range of units, and a zero of the compute dtype. They return the place of the first bad index, or -1.
     """
-    found = _LOADED.get((name, compute))
-    if found is None:
-        with _loading:
-            found = _LOADED[name, compute] = _load(name, compute)
-    return found
+    with _loading:
+        return _load_kernel(name, compute)
 
 
-_LOADED: dict[tuple[str, str], Callable[..., int]] = {}
+def load_entry() -> Callable[[int, int, int, int, int, int, int], int]:
+    """``entry.run``, compiled if need be: the only compiled function that Python calls for a result."""
+    with _loading:
+        return _load_entry()
+
+
+def load_worker() -> Callable[[int], int]:
+    """``team.serve``, compiled if need be: what a worker thread runs."""
+    with _loading:
+        return _load_worker()
 
 
 @cache
-def _load(name: str, compute: str) -> Callable[..., int]:
-    import numpy as np
-    from numba import from_dtype, typeof, types
-
+def _load_kernel(name: str, compute: str) -> int:
     from . import average, scatter
-    from .cache import compiled
-    from .record import RECORD
+    from .cache import compiled_address
+    from .runner import kernel_signature
 
     functions: dict[str, tuple[Callable[..., Any], int]] = {
         "average": (average.average, 2),
         "scatter": (scatter.scatter, 3),
     }
     function, tensors = functions[name]
-    typeof(np.zeros(1, RECORD))  # imports what Numba would import with the first call, after the lock
-    record = types.Array(from_dtype(RECORD), 1, "C")
-    integers = [types.int64] * (tensors + 4)
-    return compiled(function, types.int64(record, *integers, getattr(types, compute)))
+    return compiled_address(function, kernel_signature(tensors, compute))
+
+
+@cache
+def _load_entry() -> Callable[..., int]:
+    from numba import types
+
+    from .cache import compiled
+    from .entry import run
+
+    return compiled(run, types.int64(*[types.int64] * 7))
+
+
+@cache
+def _load_worker() -> Callable[..., int]:
+    from numba import types
+
+    from .cache import compiled
+    from .team import serve
+
+    return compiled(serve, types.int64(types.int64))

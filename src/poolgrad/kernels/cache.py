@@ -86,10 +86,31 @@ def _tell_once() -> None:
         print("poolgrad: compiling kernels for this CPU, once (some seconds)...", file=sys.stderr, flush=True)
 
 
+# Machine code lives as long as its dispatcher, and addresses of it are handed out.
+_COMPILED: list[Any] = []
+
+
 def compiled(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
-    """The machine code of ``function`` for one signature, from the cache or made now. It runs without the GIL."""
-    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    """``function`` compiled for one signature, from the cache or made now, to be called from Python.
+
+    It runs without the GIL. What comes back is Numba's own wrapper of the machine code: asking the dispatcher, which
+    would look for the signature that fits, takes longer than a small kernel.
+    """
+    wrapper: Callable[..., Any] = _compile(function, signature).entry_point
+    return wrapper
+
+
+def compiled_address(function: Callable[..., Any], signature: Any) -> int:
+    """Where the machine code of ``function`` begins, for compiled code to call it."""
+    result = _compile(function, signature, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    address: int = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+    return address
+
+
+def _compile(function: Callable[..., Any], signature: Any, **options: bool) -> Any:
+    dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
     dispatcher._cache = KernelCache(function)
     dispatcher.compile(signature)
     dispatcher.disable_compile()
-    return dispatcher
+    _COMPILED.append(dispatcher)
+    return dispatcher.overloads[signature.args]
