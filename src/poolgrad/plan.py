@@ -51,8 +51,10 @@ MOST_CHANNELS = 4096
 # Outputs that no cache will hold are written past it.
 STREAM_FROM = 32 << 20
 ALIGNMENT = 64
-# With less traffic than this per thread, handing work to another thread costs more than it saves.
-BYTES_PER_PART = 1 << 19
+# With less traffic than this per thread, handing work to another thread costs more than it saves. Measured with two
+# threads and calls in a row: they break even below half of this for the cheapest kernels; a worker that has to be woken
+# first comes too late for less than several times as much, and then costs the caller little more than the call for it.
+BYTES_PER_PART = 1 << 16
 
 
 @dataclass(frozen=True)

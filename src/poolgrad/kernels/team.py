@@ -72,6 +72,17 @@ def work_while_there_is_work(team: int) -> None:
         left = claim(team)
 
 
+@piece
+def wake_others(team: int) -> None:
+    """Two at most, who wake two each: a caller that woke a large team one by one would be the last to begin."""
+    wanted = min(atomic_read(team + SLEEPERS), atomic_read(team + LEFT) - 1, 2)
+    if wanted > 0:
+        lock(team + MUTEX)
+        for _ in range(wanted):
+            wake_one(team + WORK_CAME)
+        unlock(team + MUTEX)
+
+
 def serve(team: int) -> int:
     """The life of a worker: it ends with the process."""
     while team:
@@ -88,6 +99,7 @@ def serve(team: int) -> int:
                 sleep(team + WORK_CAME, team + MUTEX)
             atomic_add(team + SLEEPERS, -1)
             unlock(team + MUTEX)
+            wake_others(team)
         work_while_there_is_work(team)
     return 0
 
@@ -107,12 +119,7 @@ def run_together(task: int, scratch: int, team: int, one: int, two: int, three: 
     write_i64(team, FIRST_BAD, DONE)
     atomic_write(team + PENDING, parts)
     atomic_write(team + LEFT, parts)
-    sleepers = min(atomic_read(team + SLEEPERS), parts - 1)
-    if sleepers > 0:
-        lock(team + MUTEX)
-        for _ in range(sleepers):
-            wake_one(team + WORK_CAME)
-        unlock(team + MUTEX)
+    wake_others(team)
     work_while_there_is_work(team)
     wait_for_others(team)
     first_bad = read_i64(team, FIRST_BAD)
