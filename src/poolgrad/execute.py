@@ -17,10 +17,11 @@ from .plan import ALIGNMENT, Plan
 from .status import ACL_ERROR_RT_AICORE_EXCEPTION, name_of
 from .tensor import as_planes
 
+Tensors = tuple[int, int, int]
 
 KEPT_SCRATCH = 1 << 20
-# Scratch of earlier calls, as an address and its owner. It is taken away while it is used: other threads call too, and a
-# signal handler may call in the middle of a call. A few pieces are enough; what is beyond the limit is given back.
+# Scratch of earlier calls: an address and its owner. It is taken away while it is used, since other threads call too,
+# and a signal handler may call in the middle of a call. What is beyond the limit is given back.
 _FREE_SCRATCH: deque[tuple[int, object]] = deque(maxlen=16)
 
 
@@ -59,17 +60,21 @@ class Task:
             if not self._large:
                 _FREE_SCRATCH.append(scratch)
 
-    def execute(self, addresses: Mapping[str, int], scratch: int) -> None:
-        """Run on memory: ``addresses`` of the first element of each tensor, and of ``plan.scratch_bytes``.
+    def execute(self, tensors: Tensors, scratch: int) -> None:
+        """Run on memory: tensors as ``arrange`` gives them, and the address of ``plan.scratch_bytes`` of scratch.
 
         The caller keeps that memory alive, and has checked that the views lie inside it and that the output is apart.
         """
-        tensors = [addresses[name] for name in (*self.plan.inputs, self.plan.output)]
-        one, two, three = (*tensors, 0)[:MOST_TENSORS]
         team = threads.team_for(self._helpers) if self._helpers else 0
-        place = self._enter(self._address, _aligned(scratch), team, APART, one, two, three)
+        place = self._enter(self._address, _aligned(scratch), team, APART, *tensors)
         if place != DONE:
-            raise index_error(self.plan, addresses["indices"], place)
+            raise index_error(self.plan, tensors, place)
+
+
+def arrange(plan: Plan, addresses: Mapping[str, int]) -> Tensors:
+    """The addresses of a plan's tensors in the order of its kernel."""
+    one, two, three = (*[addresses[name] for name in (*plan.inputs, plan.output)], 0)[:MOST_TENSORS]
+    return one, two, three
 
 
 def _new_scratch(size: int) -> tuple[int, object]:
@@ -81,9 +86,9 @@ def _aligned(address: int) -> int:
     return -(-address // ALIGNMENT) * ALIGNMENT
 
 
-def index_error(plan: Plan, address: int, place: int) -> IndexRangeError:
+def index_error(plan: Plan, tensors: Tensors, place: int) -> IndexRangeError:
     """Where the first bad index stands, what it is, and what it should have been."""
-    view = plan.call.tensor("indices")
+    view, address = plan.call.tensor("indices"), tensors[plan.inputs.index("indices")]
     layout = "NHWC" if view.format == "NHWC" else "NCHW"
     planes = as_planes(view, layout)
     by_letter = dict(zip("NCDHW", np.unravel_index(place, planes.shape), strict=True))

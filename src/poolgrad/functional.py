@@ -11,8 +11,8 @@ import numpy as np
 
 from . import adapters, threads
 from .contract import Operator, Value, enforce, prepare
-from .execute import Task, index_error
-from .kernels.task import ADDRESSES, APART, ARRAYS, DONE, MAY_OVERLAP, MOST_TENSORS
+from .execute import Task, arrange, index_error
+from .kernels.task import ADDRESSES, APART, ARRAYS, DONE, MAY_OVERLAP
 from .keys import key_of
 from .operators import REGISTRY
 from .overlap import MEMORY_CHECKS
@@ -228,13 +228,13 @@ def _call(
 
 def _run(task: Task, addresses: Mapping[str, int]) -> None:
     """Run on memory of which nothing is known but its addresses."""
-    one, two, three = (*addresses.values(), 0)[:MOST_TENSORS]
-    answer = task.run(ADDRESSES, one, two, three)
+    tensors = arrange(task.plan, addresses)
+    answer = task.run(ADDRESSES, *tensors)
     if answer == MAY_OVERLAP:  # by a look at the outer bounds; the contract has the exact rows
         enforce(dataclasses.replace(task.plan.call, addresses=addresses), MEMORY_CHECKS)
-        answer = task.run(APART, one, two, three)
+        answer = task.run(APART, *tensors)
     if answer != DONE:
-        raise index_error(task.plan, addresses["indices"], answer)
+        raise index_error(task.plan, tensors, answer)
 
 
 def _judge(

@@ -98,4 +98,4 @@ def _addresses_can_be_read() -> bool:
 
 
 # If not, no array is of the kind that has a key.
-_array = np.ndarray if _addresses_can_be_read() else type(None)
+_array: Any = np.ndarray if _addresses_can_be_read() else type(None)

@@ -78,6 +78,12 @@ class Plan:
         return is_nested(self.call.tensor(self.output))
 
     @cached_property
+    def traffic(self) -> int:
+        """Bytes that a run reads and writes, if it touches everything once."""
+        tensors = [self.call.tensor(name) for name in (*self.inputs, self.output)]
+        return sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
+
+    @cached_property
     def part_bytes(self) -> int:
         wanted = self.floats * np.dtype(self.compute).itemsize + self.integers * 8
         return -(-wanted // ALIGNMENT) * ALIGNMENT

@@ -24,8 +24,18 @@ def kernel_address(name: str, compute: str) -> int:
     Kernels are Python functions of the plan's record, the addresses of inputs, output, float and integer scratch, a
     range of units, and a zero of the compute dtype. They return the place of the first bad index, or -1.
     """
-    with _loading:
-        return _load_kernel(name, compute)
+    found = _ADDRESSES.get((name, compute))
+    if found is None:
+        with _loading:
+            found = _ADDRESSES[name, compute] = _load_kernel(name, compute)
+    return found
+
+
+_ADDRESSES: dict[tuple[str, str], int] = {}
+
+
+def is_loaded(name: str, compute: str) -> bool:
+    return (name, compute) in _ADDRESSES
 
 
 def load_entry() -> Callable[[int, int, int, int, int, int, int], int]:

@@ -115,4 +115,3 @@ lock = types.ExternalFunction("pthread_mutex_lock", types.int32(types.intp))
 unlock = types.ExternalFunction("pthread_mutex_unlock", types.int32(types.intp))
 sleep = types.ExternalFunction("pthread_cond_wait", types.int32(types.intp, types.intp))
 wake_one = types.ExternalFunction("pthread_cond_signal", types.int32(types.intp))
-

@@ -55,7 +55,7 @@ def claim(team: int) -> int:
 
 @piece
 def work_while_there_is_work(team: int) -> None:
-    """A job can't end while a claimed part of it is not done, so after a claim the job's fields are those of its job."""
+    """A job can't end before its claimed parts are done, so what is read after a claim belongs to the claim's job."""
     left = claim(team)
     while left > 0:
         part = read_i64(team, PARTS) - left
