@@ -47,7 +47,7 @@ def maker_of(like: Any, tensor: Tensor) -> Callable[[], Any]:
     """What makes uninitialised arrays of the kind of ``like``, as described; strides are those of ``dense_strides``."""
     if is_torch(like):
         steps = tuple(step // tensor.dtype.itemsize for step in tensor.strides)
-        return partial(sys.modules["torch"].empty_strided, tensor.shape, steps, dtype=like.dtype)
+        return partial(sys.modules["torch"].empty_strided, tensor.shape, steps, dtype=like.dtype, device="cpu")
     if tensor.strides == contiguous_strides(tensor.shape, tensor.dtype.itemsize):
         return partial(np.empty, tensor.shape, like.dtype)
     order = sorted(range(tensor.rank), key=lambda axis: (-tensor.strides[axis], -tensor.shape[axis]))

@@ -179,6 +179,8 @@ def _repeat(name: str, raw: tuple[Any, ...], grad: Any, x: Any, indices: Any, ou
             answer = task.run(ARRAYS, id(grad), id(out), 0)
         else:
             answer = task.run(ARRAYS, id(grad), id(indices), id(out))
+    elif type(out) is not type(grad):  # torch in one of its modes makes tensors without memory
+        return None
     elif indices is None:
         answer = task.run(ADDRESSES, grad.data_ptr(), out.data_ptr(), 0)
     else:

@@ -74,6 +74,8 @@ class Run:
 
     def is_for(self, operator: Operator, workspace: object, size: object) -> bool:
         """Whether phase two is called as it was when this was checked; numbers of another type may mean others."""
+        if workspace is None:
+            workspace = 0
         return (
             self.workspace == workspace
             and self.size == size
