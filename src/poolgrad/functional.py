@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
+from numpy import ndarray
 
 from . import adapters, threads
 from .contract import Operator, Value, enforce, prepare
@@ -174,7 +175,7 @@ def _repeat(name: str, raw: tuple[Any, ...], grad: Any, x: Any, indices: Any, ou
         out = new_result()
     if task is None:
         return out
-    if type(grad) is np.ndarray:
+    if type(grad) is ndarray:
         if indices is None:
             answer = task.run(ARRAYS, id(grad), id(out), 0)
         else:

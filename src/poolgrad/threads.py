@@ -36,7 +36,8 @@ def get_num_threads() -> int:
 def set_num_threads(n: int) -> None:
     """Use exactly ``n`` threads for large calls, also beyond the number of cores.
 
-    Results do not depend on it, bit for bit. Small calls use fewer, down to one.
+    Results do not depend on it, bit for bit. Small calls use fewer, down to one; so do all calls on systems other than
+    Linux and macOS.
 
     >>> import poolgrad
     >>> before = poolgrad.get_num_threads()

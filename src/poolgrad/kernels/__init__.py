@@ -5,9 +5,11 @@ Importing this package costs nothing: Numba is loaded with the first kernel.
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -18,6 +20,22 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
 
 
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One thread loads at a time, and forks wait for it.
+
+    Numba brings thousands of objects that stay; the garbage collector would look through them again and again.
+    """
+    with _loading:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if collects:
+                gc.enable()
+
+
 def kernel_address(name: str, compute: str) -> int:
     """Where the machine code of a kernel ("average", "scatter") for one compute dtype is, compiled if need be.
 
@@ -26,7 +44,7 @@ def kernel_address(name: str, compute: str) -> int:
     """
     found = _ADDRESSES.get((name, compute))
     if found is None:
-        with _loading:
+        with _alone():
             found = _ADDRESSES[name, compute] = _load_kernel(name, compute)
     return found
 
@@ -40,13 +58,13 @@ def is_loaded(name: str, compute: str) -> bool:
 
 def load_entry() -> Callable[[int, int, int, int, int, int, int], int]:
     """``entry.run``, compiled if need be: the only compiled function that Python calls for a result."""
-    with _loading:
+    with _alone():
         return _load_entry()
 
 
 def load_worker() -> Callable[[int], int]:
     """``team.serve``, compiled if need be: what a worker thread runs."""
-    with _loading:
+    with _alone():
         return _load_worker()
 
 
