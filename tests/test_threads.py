@@ -20,6 +20,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from numba import types
 
 import poolgrad
 from poolgrad import execute, threads
@@ -50,11 +51,18 @@ def meet(records: Any, one: int, two: int, floats: int, integers: int, begin: in
     return DONE
 
 
+this_thread = types.ExternalFunction("pthread_self", types.intp())
+
+
 def hold(records: Any, one: int, two: int, floats: int, integers: int, begin: int, end: int, unit: Any) -> int:
-    """The first part ends when the second has begun, the second when ``two`` says so; ``one`` counts those begun."""
+    """Two parts: the caller's ends when the worker's has begun, and the worker's when ``two`` says so.
+
+    ``one`` counts those begun; behind it stands which thread is the caller.
+    """
     machine.atomic_add(one, 1)
+    is_caller = this_thread() == machine.atomic_read(one + 8)
     deadline = machine.nanoseconds() + GIVE_UP
-    while machine.atomic_read(one) < 2 or (begin > 0 and machine.atomic_read(two) == 0):
+    while machine.atomic_read(one) < 2 or (not is_caller and machine.atomic_read(two) == 0):
         if machine.nanoseconds() > deadline:
             return TIMED_OUT
     return DONE
@@ -123,14 +131,18 @@ def run_meeting(parts: int, monkeypatch: Any) -> None:
 
 
 class Held:
-    """A call in a thread of its own whose second part does not end before it is let go."""
+    """A call in a thread of its own whose worker's part does not end before it is let go."""
 
     def __init__(self, monkeypatch: Any) -> None:
-        self.begun, self.go = Numbers(0), Numbers(0)
+        self.begun, self.go = Numbers(0, 0), Numbers(0)
         self.answers: list[int] = []
         task = task_of(hold, 2, monkeypatch)
-        arguments = (APART, self.begun.address, self.go.address, 0)
-        self.thread = threading.Thread(target=lambda: self.answers.append(task.run(*arguments)), daemon=True)
+
+        def call() -> None:
+            self.begun.values[1] = threading.get_ident()
+            self.answers.append(task.run(APART, self.begun.address, self.go.address, 0))
+
+        self.thread = threading.Thread(target=call, daemon=True)
         self.thread.start()
         wait_until(lambda: self.begun.values[0] == 2)
 
@@ -216,7 +228,7 @@ def test_more_and_fewer_threads_give_the_same_bits() -> None:
 def test_a_system_without_known_locks_has_no_team(monkeypatch: Any) -> None:
     """There the caller does all parts, and no thread is started."""
     monkeypatch.setattr(threads, "_TEAM", threads._Team())
-    monkeypatch.setattr(sys, "platform", "another system")
+    monkeypatch.setattr(machine, "HAS_LOCKS", False)
     seen = Numbers(*[0] * 5)
     assert task_of(complain, 5, monkeypatch).run(APART, seen.address, 0, 0) == 2
     assert seen.values.tolist() == [1] * 5
@@ -226,7 +238,7 @@ def test_a_system_without_known_locks_has_no_team(monkeypatch: Any) -> None:
 def test_ctrl_c_waits_until_all_parts_are_done(monkeypatch: Any) -> None:
     """Nobody may write into an output after the call has ended, however it ended."""
     task = task_of(hold, 2, monkeypatch)
-    begun, go = Numbers(0), Numbers(0)
+    begun, go = Numbers(0, threading.get_ident()), Numbers(0)
 
     def interrupt() -> None:
         wait_until(lambda: begun.values[0] == 2)

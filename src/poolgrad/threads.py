@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import operator
 import os
-import sys
 import threading
 
 import numpy as np
@@ -77,10 +76,10 @@ class _Team:
 
 def _new_memory() -> int:
     """A team's memory with its locks made, which is never given back: workers look at it until the process ends."""
-    if sys.platform not in ("linux", "darwin"):
-        return 0
-    from .kernels import team
+    from .kernels import machine, team  # with Numba, which a call has loaded by now
 
+    if not machine.HAS_LOCKS:
+        return 0
     memory = np.zeros(team.TEAM_BYTES + team.LINE, np.uint8)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
     address: int = -(-memory.ctypes.data // team.LINE) * team.LINE

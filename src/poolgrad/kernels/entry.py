@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .machine import HAS_THREADS
+from .machine import HAS_LOCKS
 from .memory import piece, read_i64
 from .runner import run_alone, task_at
 from .task import APART, ARRAYS, MAY_OVERLAP
 
-if HAS_THREADS:
+if HAS_LOCKS:
     from .team import run_together
 else:
 

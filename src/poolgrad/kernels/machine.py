@@ -107,7 +107,7 @@ def nanoseconds(typing_context: Any) -> Any:
     return types.int64(), generate
 
 
-HAS_THREADS = sys.platform in ("linux", "darwin")
+HAS_LOCKS = sys.platform in ("linux", "darwin")
 # Room for any system's mutex or condition, which only the C library looks into.
 LOCK_BYTES = 128
 
