@@ -346,6 +346,89 @@ def test_known_calls_are_not_judged_again(x: Any, with_out: bool, monkeypatch: A
     assert every_function(grad, x, INDICES, out) == first
 
 
+@pytest.mark.parametrize("x", [SHAPE, BLOCK], ids=["shape", "array"])
+def test_calls_that_are_known_by_their_pictures_need_no_key(x: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    out, kernel = np.empty(SHAPE, np.float32), (2, 2)
+
+    def calls() -> None:
+        for result in (
+            average(x=x, out=out),
+            average(x=x, kernel_size=kernel, product="Atlas A2", out=out),
+            maximum(x=x, out=out),
+            poolgrad.adaptive_avg_pool3d_backward(GRAD, x, out=out),
+            poolgrad.adaptive_max_pool2d_backward(GRAD, x, INDICES, out=out),
+        ):
+            assert result is out
+
+    calls()
+    monkeypatch.setattr(poolgrad.functional, "key_of", forbid)
+    calls()
+    with pytest.raises(AssertionError):
+        average(x=x, kernel_size=tuple([2] * 2), out=out)
+
+
+def test_large_numbers_that_were_made_anew_are_known_by_their_key(monkeypatch: Any) -> None:
+    """They are other objects, so the picture is another one."""
+    grad, out = np.ones((1, 1, 1, 500), np.float32), np.empty((1, 1, 2, 1000), np.float32)
+    for _ in range(2):
+        average(grad, (1, 1, 2, int("1000")), out=out)
+    known = len(poolgrad.functional._VERDICTS)
+    monkeypatch.setattr(poolgrad.functional, "_call", forbid)
+    for _ in range(5):
+        assert (average(grad, (1, 1, 2, int("1000")), out=out) == 0.25).all()
+    assert len(poolgrad.functional._VERDICTS) == known
+
+
+def test_pictures_with_the_same_fingerprint_are_told_apart(monkeypatch: Any) -> None:
+    """A fingerprint only finds a candidate; the whole picture decides."""
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    average(out=np.empty(SHAPE, np.float32))
+    small = {"grad": np.full((1, 1, 1, 1), 8, np.float32), "x": (1, 1, 2, 2), "out": np.empty((1, 1, 2, 2), np.float32)}
+    monkeypatch.setattr(poolgrad.pictures, "_fingerprint", lambda *arguments: 7)
+    known = {7: next(v for v in poolgrad.functional._VERDICTS.values() if isinstance(v, poolgrad.pictures.Known))}
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", known)
+    for _ in range(2):
+        assert (average(**small) == 2).all()
+    with pytest.raises(AclnnError):
+        average(out=FROZEN)
+    assert (average(out=np.empty(SHAPE, np.float32)) == 0.25).all()
+
+
+def test_an_array_that_changed_in_place() -> None:
+    """The same objects as before, and another call."""
+    grad, out = np.ones((1, 1, 2, 2), np.float32), np.empty((1, 1, 4, 4), np.float32)
+    for _ in range(2):
+        average(grad, (1, 1, 4, 4), out=out)
+    out.flags.writeable = False
+    with pytest.raises(AclnnError, match="gradInput-writable"):
+        average(grad, (1, 1, 4, 4), out=out)
+    out.flags.writeable = True
+    average(grad, (1, 1, 4, 4), out=out)
+    grad.resize((1, 1, 2, 1), refcheck=False)
+    with pytest.raises(AclnnError, match="gradOutput-pooled"):
+        average(grad, (1, 1, 4, 4), out=out)
+
+
+def test_many_axes_and_long_shapes_have_no_picture() -> None:
+    """They get the contract's answer, like any call that is not known."""
+    out = np.empty(SHAPE, np.float32)
+    average(out=out)
+    with pytest.raises(AclnnError, match="rank"):
+        average(grad=np.ones((1,) * 20, np.float32), out=out)
+    with pytest.raises(AclnnError, match="rank"):
+        average(x=(1,) * 40, out=out)
+
+
+def test_tuples_and_arrays_are_laid_out_as_expected(monkeypatch: Any) -> None:
+    layout = poolgrad.kernels.layout
+    assert layout.is_as_expected()
+    for name in ("DATA", "RANK", "SHAPE", "STRIDES", "DTYPE", "FLAGS", "TYPE", "LENGTH", "ITEMS"):
+        with monkeypatch.context() as patch:
+            patch.setattr(layout, name, getattr(layout, "DATA" if name == "TYPE" else "TYPE"))
+            assert not layout.is_as_expected(), name
+
+
 def test_known_calls_without_an_output_get_a_new_one_each() -> None:
     x = BLOCK.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2)
     results = [average(x=x) for _ in range(3)]
@@ -559,7 +642,7 @@ def test_many_callers_at_once() -> None:
 
 def test_a_call_in_the_middle_of_a_call_has_scratch_of_its_own(monkeypatch: Any) -> None:
     """A signal handler runs in the same thread, while the interrupted call's scratch is in use."""
-    enter, used = poolgrad.execute.load_entry(), []
+    (enter, address), used = poolgrad.execute.load_run(), []
 
     def interrupted(task: int, scratch: int, *more: int) -> int:
         used.append(scratch)
@@ -567,7 +650,7 @@ def test_a_call_in_the_middle_of_a_call_has_scratch_of_its_own(monkeypatch: Any)
             average()
         return enter(task, scratch, *more)
 
-    monkeypatch.setattr(poolgrad.execute, "load_entry", lambda: interrupted)
+    monkeypatch.setattr(poolgrad.execute, "load_run", lambda: (interrupted, address))
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
     average()
     average()
@@ -581,22 +664,22 @@ def test_scratch_is_given_back_whatever_happens(monkeypatch: Any) -> None:
         raise KeyboardInterrupt
 
     average()
-    before = len(poolgrad.execute._FREE_SCRATCH)
-    monkeypatch.setattr(poolgrad.execute, "load_entry", lambda: interrupted)
+    before = len(poolgrad.execute.FREE_SCRATCH)
+    monkeypatch.setattr(poolgrad.execute, "load_run", lambda: (interrupted, 0))
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
     with pytest.raises(KeyboardInterrupt):
         average()
-    assert len(poolgrad.execute._FREE_SCRATCH) == before
+    assert len(poolgrad.execute.FREE_SCRATCH) == before
 
 
 def test_large_scratch_is_not_kept(monkeypatch: Any) -> None:
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
     expected = average()
-    kept = list(poolgrad.execute._FREE_SCRATCH)
+    kept = list(poolgrad.execute.FREE_SCRATCH)
     monkeypatch.setattr(poolgrad.execute, "KEPT_SCRATCH", 1)
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
     assert np.array_equal(average(), expected)
-    assert list(poolgrad.execute._FREE_SCRATCH) == kept
+    assert list(poolgrad.execute.FREE_SCRATCH) == kept
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -11,7 +11,8 @@ import numpy as np
 from . import threads
 from .dtypes import FLOAT64, INT32
 from .errors import IndexRangeError
-from .kernels import kernel_address, load_entry
+from .kernels import kernel_address, load_run
+from .kernels.layout import PICTURE_BYTES
 from .kernels.task import APART, DONE, MOST_TENSORS, TASK
 from .plan import ALIGNMENT, Plan
 from .status import ACL_ERROR_RT_AICORE_EXCEPTION, name_of
@@ -22,18 +23,18 @@ Tensors = tuple[int, int, int]
 KEPT_SCRATCH = 1 << 20
 # Scratch of earlier calls: an address and its owner. It is taken away while it is used, since other threads call too,
 # and a signal handler may call in the middle of a call. What is beyond the limit is given back.
-_FREE_SCRATCH: deque[tuple[int, object]] = deque(maxlen=16)
+FREE_SCRATCH: deque[tuple[int, object]] = deque(maxlen=16)
 
 
 class Task:
     """A plan as compiled code is told it: made once, run any number of times."""
 
-    __slots__ = ("_address", "_enter", "_helpers", "_large", "_memory", "plan")
+    __slots__ = ("_enter", "_memory", "address", "helpers", "large", "plan")
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self._helpers = plan.parts - 1
-        self._large = plan.scratch_bytes > KEPT_SCRATCH
+        self.helpers = plan.parts - 1
+        self.large = plan.scratch_bytes > KEPT_SCRATCH
         tensors = [plan.call.tensor(name) for name in (*plan.inputs, plan.output)]
         self._memory = np.zeros(1, TASK)
         told = self._memory[0]
@@ -44,29 +45,26 @@ class Task:
         told["nested"] = plan.nested_output
         for place, tensor in enumerate(tensors):
             told["lows"][place], told["highs"][place] = tensor.byte_range
-        self._address: int = self._memory.ctypes.data
-        self._enter = load_entry()
+        self.address: int = self._memory.ctypes.data
+        self._enter, _ = load_run()
 
     def run(self, form: int, one: int, two: int, three: int) -> int:
         """Run on tensors in one of the forms of kernels/task.py, which has the answers too; scratch is found here."""
-        team = threads.team_for(self._helpers) if self._helpers else 0
+        team = threads.team_for(self.helpers) if self.helpers else 0
+        scratch = _new_scratch(self.plan.scratch_bytes) if self.large else take_scratch()
         try:
-            scratch = _new_scratch(self.plan.scratch_bytes) if self._large else _FREE_SCRATCH.pop()
-        except IndexError:
-            scratch = _new_scratch(KEPT_SCRATCH)
-        try:
-            return self._enter(self._address, scratch[0], team, form, one, two, three)
+            return self._enter(self.address, scratch[0], team, form, one, two, three)
         finally:
-            if not self._large:
-                _FREE_SCRATCH.append(scratch)
+            if not self.large:
+                FREE_SCRATCH.append(scratch)
 
     def execute(self, tensors: Tensors, scratch: int) -> None:
         """Run on memory: tensors as ``arrange`` gives them, and the address of ``plan.scratch_bytes`` of scratch.
 
         The caller keeps that memory alive, and has checked that the views lie inside it and that the output is apart.
         """
-        team = threads.team_for(self._helpers) if self._helpers else 0
-        place = self._enter(self._address, _aligned(scratch), team, APART, *tensors)
+        team = threads.team_for(self.helpers) if self.helpers else 0
+        place = self._enter(self.address, _aligned(scratch), team, APART, *tensors)
         if place != DONE:
             raise index_error(self.plan, tensors, place)
 
@@ -75,6 +73,14 @@ def arrange(plan: Plan, addresses: Mapping[str, int]) -> Tensors:
     """The addresses of a plan's tensors in the order of its kernel."""
     one, two, three = (*[addresses[name] for name in (*plan.inputs, plan.output)], 0)[:MOST_TENSORS]
     return one, two, three
+
+
+def take_scratch() -> tuple[int, object]:
+    """Scratch for a task that is not large; put it back into FREE_SCRATCH."""
+    try:
+        return FREE_SCRATCH.pop()
+    except IndexError:
+        return _new_scratch(max(KEPT_SCRATCH, PICTURE_BYTES))
 
 
 def _new_scratch(size: int) -> tuple[int, object]:

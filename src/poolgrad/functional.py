@@ -17,9 +17,13 @@ from .kernels.task import ADDRESSES, APART, ARRAYS, DONE, MAY_OVERLAP
 from .keys import key_of
 from .operators import REGISTRY
 from .overlap import MEMORY_CHECKS
+from .pictures import remember, repeat
 from .plan import Plan
 from .products import ANY, Product, find_product
 from .tensor import Tensor, contiguous_strides
+
+AVG, ADAPTIVE_AVG = "aclnnAvgPool2dBackward", "aclnnAdaptiveAvgPool3dBackward"
+MAX, ADAPTIVE_MAX = "aclnnMaxPool2dWithIndicesBackward", "aclnnAdaptiveMaxPool2dBackward"
 
 Ints = SupportsIndex | Sequence[SupportsIndex]
 # Enough for any mistake that deserves the contract's answer about lengths.
@@ -53,8 +57,8 @@ def avg_pool2d_backward(
     >>> poolgrad.avg_pool2d_backward(np.ones((1, 1, 2, 2), np.float32), (1, 1, 4, 4), 2)[0, 0, 0]
     array([0.25, 0.25, 0.25, 0.25], dtype=float32)
     """
-    raw = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, cube_math_type, product)
-    result = _repeat("aclnnAvgPool2dBackward", raw, grad_output, x, None, out)
+    call = (AVG, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, cube_math_type, product)
+    result = _repeat(call, grad_output, x, None, out)
     if result is not None:
         return result
     numbers: dict[str, Value] = {
@@ -67,7 +71,7 @@ def avg_pool2d_backward(
         "cubeMathType": _int(cube_math_type, "cube_math_type"),
     }
     arrays = {"gradOutput": grad_output, "self": x, "gradInput": out}
-    return _call("aclnnAvgPool2dBackward", raw, arrays, numbers, "NCHW", product)
+    return _call(call, arrays, numbers, "NCHW", product)
 
 
 def adaptive_avg_pool3d_backward(grad_output: Any, x: Any, *, product: str | None = None, out: Any = None) -> Any:
@@ -80,11 +84,12 @@ def adaptive_avg_pool3d_backward(grad_output: Any, x: Any, *, product: str | Non
     >>> poolgrad.adaptive_avg_pool3d_backward(np.array([[[[1.0, 2.0]]]], np.float32), (1, 1, 1, 4))
     array([[[[0.5, 0.5, 1. , 1. ]]]], dtype=float32)
     """
-    result = _repeat("aclnnAdaptiveAvgPool3dBackward", (product,), grad_output, x, None, out)
+    call = (ADAPTIVE_AVG, product)
+    result = _repeat(call, grad_output, x, None, out)
     if result is not None:
         return result
     arrays = {"gradOutput": grad_output, "self": x, "out": out}
-    return _call("aclnnAdaptiveAvgPool3dBackward", (product,), arrays, {}, "ND", product)
+    return _call(call, arrays, {}, "ND", product)
 
 
 def max_pool2d_with_indices_backward(
@@ -116,8 +121,8 @@ def max_pool2d_with_indices_backward(
     array([[[0., 0.],
             [0., 1.]]], dtype=float32)
     """
-    raw = (kernel_size, stride, padding, dilation, ceil_mode, data_format, product)
-    result = _repeat("aclnnMaxPool2dWithIndicesBackward", raw, grad_output, x, indices, out)
+    call = (MAX, kernel_size, stride, padding, dilation, ceil_mode, data_format, product)
+    result = _repeat(call, grad_output, x, indices, out)
     if result is not None:
         return result
     if not isinstance(data_format, str):
@@ -130,7 +135,7 @@ def max_pool2d_with_indices_backward(
         "ceilMode": _flag(ceil_mode, "ceil_mode"),
     }
     arrays = {"gradOutput": grad_output, "self": x, "indices": indices, "gradInput": out}
-    return _call("aclnnMaxPool2dWithIndicesBackward", raw, arrays, numbers, data_format, product)
+    return _call(call, arrays, numbers, data_format, product)
 
 
 def adaptive_max_pool2d_backward(
@@ -145,11 +150,12 @@ def adaptive_max_pool2d_backward(
     >>> poolgrad.adaptive_max_pool2d_backward(grad, (1, 1, 3), where)
     array([[[0., 3., 0.]]])
     """
-    result = _repeat("aclnnAdaptiveMaxPool2dBackward", (product,), grad_output, x, indices, out)
+    call = (ADAPTIVE_MAX, product)
+    result = _repeat(call, grad_output, x, indices, out)
     if result is not None:
         return result
     arrays = {"gradOutput": grad_output, "self": x, "indices": indices, "gradInput": out}
-    return _call("aclnnAdaptiveMaxPool2dBackward", (product,), arrays, {}, "ND", product)
+    return _call(call, arrays, {}, "ND", product)
 
 
 class _Verdict(NamedTuple):
@@ -160,14 +166,17 @@ class _Verdict(NamedTuple):
     new_result: Callable[[], Any]
 
 
-# Verdicts of earlier calls, by everything that a verdict depends on. A call that is refused is never kept.
-_VERDICTS: dict[Any, _Verdict] = {}
+# Verdicts of earlier calls, by everything that a verdict depends on, and known calls, by their fingerprints. What is
+# refused is never kept.
+_VERDICTS: dict[Any, Any] = {}
 MOST_VERDICTS = 1024
 
 
-def _repeat(name: str, raw: tuple[Any, ...], grad: Any, x: Any, indices: Any, out: Any) -> Any:
+def _repeat(call: tuple[Any, ...], grad: Any, x: Any, indices: Any, out: Any) -> Any:
     """The result of a call that was judged before; None for one that is new, and one that something is wrong with."""
-    verdict = _VERDICTS.get(key_of(name, raw, grad, x, indices, out))
+    if out is not None and type(grad) is ndarray and repeat(_VERDICTS, call, grad, x, indices, out) == DONE:
+        return out
+    verdict: _Verdict | None = _VERDICTS.get(key_of(call, grad, x, indices, out))
     if verdict is None:
         return None
     _, task, new_result = verdict
@@ -190,19 +199,19 @@ def _repeat(name: str, raw: tuple[Any, ...], grad: Any, x: Any, indices: Any, ou
 
 
 def _call(
-    name: str,
-    raw: tuple[Any, ...],
+    call: tuple[Any, ...],
     given: Mapping[str, Any],
     numbers: Mapping[str, Value],
     format: str,
     product: str | None,
 ) -> Any:
     """Describe the arrays, let the contract judge, plan, and run."""
+    name = call[0]
     op = REGISTRY[name]
     output = op.output.name
     wanted = ANY if product is None else find_product(product)
-    x, result = given["self"], given[output]
-    key = key_of(name, raw, given["gradOutput"], x, given.get("indices"), result)
+    grad, x, indices, result = given["gradOutput"], given["self"], given.get("indices"), given[output]
+    key = key_of(call, grad, x, indices, result)
     arrays = _describe(op, given, format)
     shape = tuple(_int(size, "each size of x") for size in x) if isinstance(x, tuple | list) else None
     description = (
@@ -213,7 +222,7 @@ def _call(
         *numbers.values(),
         *((p, type(array.owner), array.tensor) for p, array in arrays.items()),
     )
-    verdict = _VERDICTS.get(description)
+    verdict: _Verdict | None = _VERDICTS.get(description)
     if verdict is None:
         verdict = _judge(op, wanted, arrays, shape, numbers)
         if len(_VERDICTS) >= MOST_VERDICTS:
@@ -221,6 +230,8 @@ def _call(
         _VERDICTS[description] = verdict
     if key is not None:
         _VERDICTS[key] = verdict
+        if verdict.task is not None and result is not None and type(grad) is ndarray:
+            remember(_VERDICTS, verdict.task, call, grad, x, indices, result)
     if result is None:
         result = verdict.new_result()
         arrays[output] = adapters.describe(result, output, format)

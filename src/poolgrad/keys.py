@@ -7,13 +7,13 @@ call has no key, and is looked at more closely each time; that is slower, never 
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from typing import Any
 
 import numpy as np
 
 from . import threads
+from .kernels import layout
 
 Key = tuple[Any, ...]
 
@@ -22,12 +22,15 @@ _PLAIN = frozenset((int, bool, type(None), str))
 _INT = frozenset((int,))
 
 
-def key_of(name: str, numbers: tuple[Any, ...], grad: Any, x: Any, indices: Any, out: Any) -> Key | None:
-    """The key of a call on NumPy arrays alone, or torch tensors alone; ``indices`` and ``out`` may be None."""
-    if not (_PLAIN.issuperset(map(type, numbers)) or _are_plain(numbers)):
+def key_of(call: tuple[Any, ...], grad: Any, x: Any, indices: Any, out: Any) -> Key | None:
+    """The key of a call on NumPy arrays alone, or torch tensors alone; ``indices`` and ``out`` may be None.
+
+    ``call`` is the operator's name and all its other arguments.
+    """
+    if not (_PLAIN.issuperset(map(type, call)) or _are_plain(call)):
         return None
     if type(grad) is not _array:
-        return _key_of_tensors(name, numbers, grad, x, indices, out)
+        return _key_of_tensors(call, grad, x, indices, out)
     if type(x) is _array:
         x = x.dtype, x.shape, x.strides
     elif type(x) is not tuple or not _INT.issuperset(map(type, x)):
@@ -40,10 +43,10 @@ def key_of(name: str, numbers: tuple[Any, ...], grad: Any, x: Any, indices: Any,
         if type(out) is not _array:
             return None
         out = out.dtype, out.shape, out.strides, out.flags.writeable
-    return name, threads.count, numbers, grad.dtype, grad.shape, grad.strides, x, indices, out
+    return threads.count, call, grad.dtype, grad.shape, grad.strides, x, indices, out
 
 
-def _key_of_tensors(name: str, numbers: tuple[Any, ...], grad: Any, x: Any, indices: Any, out: Any) -> Key | None:
+def _key_of_tensors(call: tuple[Any, ...], grad: Any, x: Any, indices: Any, out: Any) -> Key | None:
     torch = sys.modules.get("torch")
     if torch is None or type(grad) is not torch.Tensor:
         return None
@@ -54,9 +57,8 @@ def _key_of_tensors(name: str, numbers: tuple[Any, ...], grad: Any, x: Any, indi
         return None
     try:
         return (
-            name,
             threads.count,
-            numbers,
+            call,
             _tensor_key(grad),
             _tensor_key(x) if type(x) is tensor else x,
             indices if indices is None else _tensor_key(indices),
@@ -87,15 +89,5 @@ def _are_plain(numbers: tuple[Any, ...]) -> bool:
     return all(type(n) in _PLAIN or (type(n) is tuple and _INT.issuperset(map(type, n))) for n in numbers)
 
 
-def _addresses_can_be_read() -> bool:
-    """Whether a NumPy array's address stands where compiled code looks for it (kernels/entry.py)."""
-    if sys.implementation.name != "cpython":
-        return False
-    block = np.zeros((3, 4))
-    arrays = (block, block[1:, ::2], block.T[2], np.zeros((), np.int8), np.zeros(0))
-    read = ctypes.c_ssize_t.from_address
-    return all(read(id(array) + object.__basicsize__).value == array.ctypes.data for array in arrays)
-
-
-# If not, no array is of the kind that has a key.
-_array: Any = np.ndarray if _addresses_can_be_read() else type(None)
+# If compiled code can't read arrays, none is of the kind that has a key.
+_array: Any = np.ndarray if layout.is_as_expected() else type(None)

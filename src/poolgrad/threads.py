@@ -69,7 +69,7 @@ class _Team:
         with self._lock, contextlib.suppress(RuntimeError):  # "can't start new thread": then there are fewer
             self.address = self.address or _new_memory()
             while self.address and self.workers < helpers:
-                serve = load_worker()
+                serve, _ = load_worker()
                 threading.Thread(target=serve, args=(self.address,), name="poolgrad", daemon=True).start()
                 self.workers += 1
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 # Held while Numba is imported and kernels are compiled. A fork waits for it: a child that was forked in the middle
@@ -56,16 +57,32 @@ def is_loaded(name: str, compute: str) -> bool:
     return (name, compute) in _ADDRESSES
 
 
-def load_entry() -> Callable[[int, int, int, int, int, int, int], int]:
-    """``entry.run``, compiled if need be: the only compiled function that Python calls for a result."""
-    with _alone():
-        return _load_entry()
+# A compiled function as Python calls it, and its address.
+Compiled = tuple[Callable[..., int], int]
 
 
-def load_worker() -> Callable[[int], int]:
-    """``team.serve``, compiled if need be: what a worker thread runs."""
+def load_run() -> Compiled:
+    """``entry.run``, compiled if need be: every result comes from it."""
     with _alone():
-        return _load_worker()
+        return _load("entry", "run", 7)
+
+
+def load_run_known() -> Compiled:
+    """``entry.run_known``: the same for calls that were made before."""
+    with _alone():
+        return _load("entry", "run_known", 9)
+
+
+def load_fingerprint() -> Compiled:
+    """``objects.fingerprint``. It keeps the GIL, so that nobody draws over its picture."""
+    with _alone():
+        return _load("objects", "fingerprint", 8, nogil=False)
+
+
+def load_worker() -> Compiled:
+    """``team.serve``: what a worker thread runs."""
+    with _alone():
+        return _load("team", "serve", 1)
 
 
 @cache
@@ -83,20 +100,11 @@ def _load_kernel(name: str, compute: str) -> int:
 
 
 @cache
-def _load_entry() -> Callable[..., int]:
+def _load(module: str, name: str, integers: int, *, nogil: bool = True) -> Compiled:
+    """A function of integers that returns one."""
     from numba import types
 
     from .cache import compiled
-    from .entry import run
 
-    return compiled(run, types.int64(*[types.int64] * 7))
-
-
-@cache
-def _load_worker() -> Callable[..., int]:
-    from numba import types
-
-    from .cache import compiled
-    from .team import serve
-
-    return compiled(serve, types.int64(types.int64))
+    function = getattr(import_module(f".{module}", __name__), name)
+    return compiled(function, types.int64(*[types.int64] * integers), nogil=nogil)

@@ -90,25 +90,28 @@ def _tell_once() -> None:
 _COMPILED: list[Any] = []
 
 
-def compiled(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
-    """``function`` compiled for one signature, from the cache or made now, to be called from Python.
+def compiled(function: Callable[..., Any], signature: Any, *, nogil: bool = True) -> tuple[Callable[..., Any], int]:
+    """``function`` compiled for one signature, from the cache or made now: to call from Python, and its address.
 
-    It runs without the GIL. What comes back is Numba's own wrapper of the machine code: asking the dispatcher, which
-    would look for the signature that fits, takes longer than a small kernel.
+    What Python gets is Numba's own wrapper of the machine code. The dispatcher would look for the signature that fits,
+    which takes longer than a small kernel.
     """
-    wrapper: Callable[..., Any] = _compile(function, signature).entry_point
-    return wrapper
+    result = _compile(function, signature, nogil=nogil)
+    return result.entry_point, _address(result)
 
 
 def compiled_address(function: Callable[..., Any], signature: Any) -> int:
-    """Where the machine code of ``function`` begins, for compiled code to call it."""
-    result = _compile(function, signature, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    """The same, for compiled code only."""
+    return _address(_compile(function, signature, no_cpython_wrapper=True, no_cfunc_wrapper=True))
+
+
+def _address(result: Any) -> int:
     address: int = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
     return address
 
 
 def _compile(function: Callable[..., Any], signature: Any, **options: bool) -> Any:
-    dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    dispatcher = numba.njit(error_model="numpy", **options)(function)
     dispatcher._cache = KernelCache(function)
     dispatcher.compile(signature)
     dispatcher.disable_compile()

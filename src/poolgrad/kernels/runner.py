@@ -44,27 +44,25 @@ def task_at(address: int) -> Any:
     return carray(_to_task(address), 1)[0]
 
 
-def _caller(tensors: int, compute: str) -> Any:
-    kernel = kernel_signature(tensors, compute)
+def caller_of(compiled: Any) -> Any:
+    """What calls compiled code of a signature by its address."""
 
     @intrinsic
     def call(typing_context: Any, address: types.Type, arguments: types.Type) -> Any:
-        """Call the kernel at an address, by the convention of the compiler that made it."""
-
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            kind = context.call_conv.get_function_type(kernel.return_type, kernel.args)
+            kind = context.call_conv.get_function_type(compiled.return_type, compiled.args)
             target = builder.inttoptr(args[0], kind.as_pointer())
-            given = [builder.extract_value(args[1], i) for i in range(len(kernel.args))]
-            _, result = context.call_conv.call_function(builder, target, kernel.return_type, kernel.args, given)
-            return result  # kernels raise nothing, so there is no status to look at
+            given = [builder.extract_value(args[1], i) for i in range(len(compiled.args))]
+            _, result = context.call_conv.call_function(builder, target, compiled.return_type, compiled.args, given)
+            return result  # nothing here raises, so there is no status to look at
 
-        return types.int64(types.int64, types.Tuple(kernel.args)), generate
+        return compiled.return_type(types.int64, types.Tuple(compiled.args)), generate
 
     return call
 
 
-_call_2_f32, _call_2_f64 = _caller(2, "float32"), _caller(2, "float64")
-_call_3_f32, _call_3_f64 = _caller(3, "float32"), _caller(3, "float64")
+_call_2_f32, _call_2_f64 = caller_of(kernel_signature(2, "float32")), caller_of(kernel_signature(2, "float64"))
+_call_3_f32, _call_3_f64 = caller_of(kernel_signature(3, "float32")), caller_of(kernel_signature(3, "float64"))
 
 
 @piece

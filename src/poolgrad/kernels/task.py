@@ -30,3 +30,5 @@ ADDRESSES, APART, ARRAYS = range(3)
 DONE = -1
 # The output might overlap itself or an input, by a first look: nothing was run.
 MAY_OVERLAP = -2
+# The call is not the one that was expected: nothing was run.
+UNKNOWN = -3
