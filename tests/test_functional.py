@@ -479,6 +479,37 @@ def test_results_do_not_depend_on_knowing_where_numpy_keeps_addresses(monkeypatc
     assert len(poolgrad.functional._VERDICTS) == 1
 
 
+def test_the_product_is_part_of_a_call() -> None:
+    grad, out = GRAD.astype(np.float64), np.empty(SHAPE, np.float64)
+    for _ in range(2):
+        average(grad, out=out)
+        with pytest.raises(AclnnError, match="gradOutput-dtype"):
+            average(grad, out=out, product="Atlas A2")
+        with pytest.raises(ValueError, match="unknown product"):
+            average(grad, out=out, product="Atlas A9")
+
+
+def test_the_number_of_threads_is_part_of_a_call(monkeypatch: Any) -> None:
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    monkeypatch.setattr(poolgrad.plan, "BYTES_PER_PART", 1)
+    original, parts, before = poolgrad.functional.prepare, [], poolgrad.get_num_threads()
+
+    def watched(*arguments: Any) -> Any:
+        made = original(*arguments)
+        parts.append(made.parts)
+        return made
+
+    monkeypatch.setattr(poolgrad.functional, "prepare", watched)
+    out = np.empty(SHAPE, np.float32)
+    try:
+        for n in (1, 3, 1, 2, 3):
+            poolgrad.set_num_threads(n)
+            assert (average(out=out) == 0.25).all()
+    finally:
+        poolgrad.set_num_threads(before)
+    assert parts == [1, 3, 2]
+
+
 def test_verdicts_do_not_pile_up(monkeypatch: Any) -> None:
     monkeypatch.setattr(poolgrad.functional, "MOST_VERDICTS", 10)
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})

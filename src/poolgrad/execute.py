@@ -14,7 +14,7 @@ from .errors import IndexRangeError
 from .kernels import kernel_address, load_run
 from .kernels.layout import PICTURE_BYTES
 from .kernels.task import APART, DONE, MOST_TENSORS, TASK
-from .plan import ALIGNMENT, Plan
+from .plan import Plan
 from .status import ACL_ERROR_RT_AICORE_EXCEPTION, name_of
 from .tensor import as_planes
 
@@ -64,7 +64,7 @@ class Task:
         The caller keeps that memory alive, and has checked that the views lie inside it and that the output is apart.
         """
         team = threads.team_for(self.helpers) if self.helpers else 0
-        place = self._enter(self.address, _aligned(scratch), team, APART, *tensors)
+        place = self._enter(self.address, scratch, team, APART, *tensors)
         if place != DONE:
             raise index_error(self.plan, tensors, place)
 
@@ -84,12 +84,8 @@ def take_scratch() -> tuple[int, object]:
 
 
 def _new_scratch(size: int) -> tuple[int, object]:
-    memory = np.empty(size + ALIGNMENT, np.uint8)
-    return _aligned(memory.ctypes.data), memory
-
-
-def _aligned(address: int) -> int:
-    return -(-address // ALIGNMENT) * ALIGNMENT
+    memory = np.empty(size, np.uint8)
+    return memory.ctypes.data, memory
 
 
 def index_error(plan: Plan, tensors: Tensors, place: int) -> IndexRangeError:

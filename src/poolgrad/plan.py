@@ -20,6 +20,7 @@ from .contract import Call
 from .dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, DType
 from .kernels import record as codes
 from .kernels.record import LANES, MOST_DIRECT_TERMS, RECORD, ROOM, ROWS_IN_TABLE, WIDE_ROOM
+from .kernels.task import ALIGNMENT
 from .tensor import Planes, Tensor, as_planes, is_nested
 from .windows import FIXED, Axis
 
@@ -50,7 +51,6 @@ LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 4096
 MOST_CHANNELS = 4096
 # Outputs that no cache will hold are written past it.
 STREAM_FROM = 32 << 20
-ALIGNMENT = 64
 # With less traffic than this per thread, handing work to another thread costs more than it saves. Measured with two
 # threads and calls in a row: they break even below half of this for the cheapest kernels; a worker that has to be woken
 # first comes too late for less than several times as much, and then costs the caller little more than the call for it.

@@ -138,6 +138,8 @@ def answer_failure(stream: Stream, ticket: int) -> None:
 
 
 def _synchronize(stream: Stream) -> None:
+    if stream.is_quiet:
+        return
     ticket = stream.last_ticket
     stream.wait(ticket)
     answer_failure(stream, ticket)

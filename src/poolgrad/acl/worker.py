@@ -69,6 +69,11 @@ class Stream:
         self.submit(task)
 
     @property
+    def is_quiet(self) -> bool:
+        """Nothing to wait for and nothing to tell: what most who ask find."""
+        return self._finished == self._submitted and not self._failures
+
+    @property
     def last_ticket(self) -> int:
         return self._submitted
 

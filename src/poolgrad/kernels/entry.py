@@ -11,7 +11,7 @@ from .machine import HAS_LOCKS
 from .memory import piece, read_i64
 from .objects import draw_call, same_bytes
 from .runner import caller_of, run_alone, task_at
-from .task import APART, ARRAYS, MAY_OVERLAP, UNKNOWN
+from .task import ALIGNMENT, APART, ARRAYS, MAY_OVERLAP, UNKNOWN
 
 if HAS_LOCKS:
     from .team import run_together
@@ -36,6 +36,7 @@ def may_overlap(task: Any, output: int, place: int, one: int, two: int) -> bool:
 def run(address: int, scratch: int, team: int, form: int, one: int, two: int, three: int) -> int:
     """Run a task on its tensors, the output last (``three`` is nothing if it has two); team 0 means alone."""
     task = task_at(address)
+    scratch = (scratch + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
     if form == ARRAYS:
         one, two = read_i64(one, DATA), read_i64(two, DATA)
         if task.tensors == 3:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 MOST_TENSORS = 3
+# Scratch, and each part's share of it, begins at a multiple of this; the entry sees to it.
+ALIGNMENT = 64
 
 TASK = np.dtype(
     [
