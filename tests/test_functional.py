@@ -229,6 +229,296 @@ def test_a_kept_verdict_does_not_hide_a_later_mistake() -> None:
             poolgrad.avg_pool2d_backward(grad, (1, 1, 4, 4), 2, out=frozen)
 
 
+class Seven(int):
+    """An integer of another type, equal to a plain one."""
+
+
+BLOCK = np.zeros((2, 3, 8, 8), np.float32)
+FROZEN = BLOCK.copy()
+FROZEN.flags.writeable = False
+
+# After the plain call was judged good: the same call with something that Python calls equal, or that looks alike, and
+# what the answer must be all the same. None: it means the same and works.
+ALIKE: list[tuple[str, Any, dict[str, Any], tuple[type[Exception], str] | None]] = [
+    ("a float kernel", average, {"kernel_size": 2.0}, (TypeError, "kernel_size must be")),
+    ("a NumPy float kernel", average, {"kernel_size": np.float64(2)}, (TypeError, "kernel_size must be")),
+    ("a complex kernel", average, {"kernel_size": 2 + 0j}, (TypeError, "kernel_size must be")),
+    ("a kernel of an integer and a float", average, {"kernel_size": (2, 2.0)}, (TypeError, "kernel_size must be")),
+    ("a kernel of floats in a list", average, {"kernel_size": [2.0, 2.0]}, (TypeError, "kernel_size must be")),
+    ("an array as kernel", average, {"kernel_size": np.array(2)}, None),
+    ("a subclass of int", average, {"kernel_size": Seven(2)}, None),
+    ("a float padding", average, {"padding": 0.0}, (TypeError, "padding must be")),
+    ("False as padding", average, {"padding": False}, None),
+    ("a negative zero", average, {"padding": -0.0}, (TypeError, "padding must be")),
+    ("a float flag", average, {"ceil_mode": 0.0}, (TypeError, "ceil_mode must be True or False")),
+    ("another float flag", average, {"count_include_pad": 1.0}, (TypeError, "count_include_pad must be")),
+    ("a number as flag", average, {"ceil_mode": 0, "count_include_pad": 1}, None),
+    ("a float cube mode", average, {"cube_math_type": 0.0}, (TypeError, "cube_math_type must be")),
+    ("a product that is none", average, {"product": 0}, (ValueError, "unknown product")),
+    ("floats as shape", average, {"x": (2.0, 3, 8, 8)}, (TypeError, "each size of x must be an integer")),
+    ("truth as a size", average, {"x": (2, 3, 8, np.int64(8))}, None),
+    ("a list as shape", average, {"x": [2, 3, 8, 8]}, None),
+    ("a masked gradient", average, {"grad": np.ma.masked_array(GRAD)}, (TypeError, "mask")),
+    ("a masked input", average, {"x": np.ma.masked_array(BLOCK)}, (TypeError, "mask")),
+    ("a gradient in swapped byte order", average, {"grad": GRAD.astype(">f4")}, (AclnnError, "gradOutput-dtype")),
+    ("a gradient of integers", average, {"grad": GRAD.astype(np.int32)}, (AclnnError, "gradOutput-dtype")),
+    ("a smaller gradient", average, {"grad": GRAD[..., :3]}, (AclnnError, "gradOutput-pooled")),
+    ("an input of another type", average, {"x": BLOCK.astype(np.float64)}, (AclnnError, "dtype")),
+    ("an output that is read-only", average, {"out": FROZEN}, (AclnnError, "gradInput-writable")),
+    ("an output of another type", average, {"out": BLOCK.astype(np.float64)}, (AclnnError, "dtype")),
+    ("an output of another shape", average, {"out": BLOCK[:1]}, (AclnnError, "shape")),
+    ("a list as output", average, {"out": [0.0]}, (TypeError, "out must be")),
+    ("a float dilation", maximum, {"dilation": 1.0}, (TypeError, "dilation must be")),
+    ("True as dilation", maximum, {"dilation": True}, None),
+    ("no indices", maximum, {"indices": None}, (AclnnError, "indices-null")),
+    ("unsigned indices", maximum, {"indices": INDICES.astype(np.uint32)}, (AclnnError, "indices-dtype")),
+    ("a bad index", maximum, {"indices": INDICES + 64}, (IndexRangeError, "= 64 is outside")),
+    ("masked indices", maximum, {"indices": np.ma.masked_array(INDICES)}, (TypeError, "mask")),
+    ("another layout", maximum, {"data_format": "CHWN"}, (AclnnError, "format")),
+    ("a layout that is no text", maximum, {"data_format": b"NCHW"}, (TypeError, "data_format")),
+]
+
+
+@pytest.mark.parametrize("with_x", [False, True], ids=["shape", "array"])
+@pytest.mark.parametrize("line", ALIKE, ids=lambda line: line[0])
+def test_a_good_call_does_not_speak_for_one_that_looks_alike(
+    line: tuple[str, Any, dict[str, Any], tuple[type[Exception], str] | None], with_x: bool
+) -> None:
+    _, function, change, error = line
+    usual: dict[str, Any] = {"out": np.empty(SHAPE, np.float32), "x": BLOCK if with_x else SHAPE}
+    expected = function()
+    for arguments in (usual, {"x": usual["x"]}, {**usual, "kernel_size": (2, 2)}):
+        for _ in range(2):
+            assert np.array_equal(function(**arguments), expected)
+        for _ in range(2):
+            if error is None:
+                assert np.array_equal(function(**(arguments | change)), expected)
+            else:
+                with pytest.raises(error[0], match=error[1]):
+                    function(**(arguments | change))
+        assert np.array_equal(function(**arguments), expected), "the mistake did no harm"
+
+
+def test_a_divisor_of_another_type() -> None:
+    average(divisor_override=3)
+    with pytest.raises(TypeError, match="divisor_override must be an integer"):
+        average(divisor_override=3.0)
+
+
+def test_a_list_that_changes_is_read_again() -> None:
+    kernel, shape = [2, 2], list(SHAPE)
+    average(x=shape, kernel_size=kernel)
+    kernel[1] = 3
+    with pytest.raises(AclnnError, match="gradOutput-pooled"):
+        average(x=shape, kernel_size=kernel)
+    shape[3] = 12
+    assert average(x=shape, kernel_size=kernel).shape == (2, 3, 8, 12)
+
+
+def forbid(*arguments: Any) -> Any:
+    raise AssertionError("this call should have been known")
+
+
+def every_function(grad: Any, x: Any, indices: Any, out: Any) -> list[tuple[bool, Any, bytes]]:
+    """Of each call: whether it returned ``out``, the layout and the values."""
+    calls: list[Any] = [
+        lambda: average(grad, x, out=out),
+        lambda: average(grad, x, (2, 2), stride=(2, 2), padding=(0,), out=out),
+        lambda: average(grad, x, divisor_override=3, product="Ascend910B", out=out),
+        lambda: maximum(grad, x, indices, out=out),
+        lambda: poolgrad.adaptive_max_pool2d_backward(grad, x, indices, out=out),
+        lambda: poolgrad.adaptive_avg_pool3d_backward(grad, x, out=out),
+    ]
+    results = (call() for call in calls)
+    return [(result is out, result.strides, result.tobytes()) for result in results]
+
+
+@pytest.mark.parametrize("x", [SHAPE, BLOCK, BLOCK.transpose(0, 1, 3, 2)], ids=["shape", "array", "transposed"])
+@pytest.mark.parametrize("with_out", [True, False])
+def test_known_calls_are_not_judged_again(x: Any, with_out: bool, monkeypatch: Any) -> None:
+    """Each function, with and without an output; the results are those of the first time."""
+    out = np.empty(SHAPE, np.float32) if with_out else None
+    grad = np.arange(GRAD.size, dtype=np.float32).reshape(GRAD.shape)
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    first = every_function(grad, x, INDICES, out)
+    assert all(returned == with_out for returned, _, _ in first)
+    monkeypatch.setattr(poolgrad.functional, "_call", forbid)
+    assert every_function(grad, x, INDICES, out) == first
+
+
+@pytest.mark.parametrize("x", [SHAPE, BLOCK], ids=["shape", "array"])
+def test_calls_that_are_known_by_their_pictures_need_no_key(x: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    out, kernel = np.empty(SHAPE, np.float32), (2, 2)
+
+    def calls() -> None:
+        for result in (
+            average(x=x, out=out),
+            average(x=x, kernel_size=kernel, product="Atlas A2", out=out),
+            maximum(x=x, out=out),
+            poolgrad.adaptive_avg_pool3d_backward(GRAD, x, out=out),
+            poolgrad.adaptive_max_pool2d_backward(GRAD, x, INDICES, out=out),
+        ):
+            assert result is out
+
+    calls()
+    monkeypatch.setattr(poolgrad.functional, "key_of", forbid)
+    calls()
+    with pytest.raises(AssertionError):
+        average(x=x, kernel_size=tuple([2] * 2), out=out)
+
+
+def test_large_numbers_that_were_made_anew_are_known_by_their_key(monkeypatch: Any) -> None:
+    """They are other objects, so the picture is another one."""
+    grad, out = np.ones((1, 1, 1, 500), np.float32), np.empty((1, 1, 2, 1000), np.float32)
+    for _ in range(2):
+        average(grad, (1, 1, 2, int("1000")), out=out)
+    known = len(poolgrad.functional._VERDICTS)
+    monkeypatch.setattr(poolgrad.functional, "_call", forbid)
+    for _ in range(5):
+        assert (average(grad, (1, 1, 2, int("1000")), out=out) == 0.25).all()
+    assert len(poolgrad.functional._VERDICTS) == known
+
+
+def test_pictures_with_the_same_fingerprint_are_told_apart(monkeypatch: Any) -> None:
+    """A fingerprint only finds a candidate; the whole picture decides."""
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    average(out=np.empty(SHAPE, np.float32))
+    small = {"grad": np.full((1, 1, 1, 1), 8, np.float32), "x": (1, 1, 2, 2), "out": np.empty((1, 1, 2, 2), np.float32)}
+    monkeypatch.setattr(poolgrad.pictures, "_fingerprint", lambda *arguments: 7)
+    known = {7: next(v for v in poolgrad.functional._VERDICTS.values() if isinstance(v, poolgrad.pictures.Known))}
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", known)
+    for _ in range(2):
+        assert (average(**small) == 2).all()
+    with pytest.raises(AclnnError):
+        average(out=FROZEN)
+    assert (average(out=np.empty(SHAPE, np.float32)) == 0.25).all()
+
+
+def test_an_array_that_changed_in_place() -> None:
+    """The same objects as before, and another call."""
+    grad, out = np.ones((1, 1, 2, 2), np.float32), np.empty((1, 1, 4, 4), np.float32)
+    for _ in range(2):
+        average(grad, (1, 1, 4, 4), out=out)
+    out.flags.writeable = False
+    with pytest.raises(AclnnError, match="gradInput-writable"):
+        average(grad, (1, 1, 4, 4), out=out)
+    out.flags.writeable = True
+    average(grad, (1, 1, 4, 4), out=out)
+    grad.resize((1, 1, 2, 1), refcheck=False)
+    with pytest.raises(AclnnError, match="gradOutput-pooled"):
+        average(grad, (1, 1, 4, 4), out=out)
+
+
+def test_many_axes_and_long_shapes_have_no_picture() -> None:
+    """They get the contract's answer, like any call that is not known."""
+    out = np.empty(SHAPE, np.float32)
+    average(out=out)
+    with pytest.raises(AclnnError, match="rank"):
+        average(grad=np.ones((1,) * 20, np.float32), out=out)
+    with pytest.raises(AclnnError, match="rank"):
+        average(x=(1,) * 40, out=out)
+
+
+def test_tuples_and_arrays_are_laid_out_as_expected(monkeypatch: Any) -> None:
+    layout = poolgrad.kernels.layout
+    assert layout.is_as_expected()
+    for name in ("DATA", "RANK", "SHAPE", "STRIDES", "DTYPE", "FLAGS", "TYPE", "LENGTH", "ITEMS"):
+        with monkeypatch.context() as patch:
+            patch.setattr(layout, name, getattr(layout, "DATA" if name == "TYPE" else "TYPE"))
+            assert not layout.is_as_expected(), name
+
+
+def test_known_calls_without_an_output_get_a_new_one_each() -> None:
+    x = BLOCK.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2)
+    results = [average(x=x) for _ in range(3)]
+    assert all(result.strides == x.strides for result in results)
+    assert len({result.ctypes.data for result in results}) == 3
+    empty = [maximum(GRAD[:0], (0, 3, 8, 8), INDICES[:0]) for _ in range(2)]
+    assert [result.shape for result in empty] == [(0, 3, 8, 8)] * 2
+
+
+def test_known_calls_look_at_the_memory_of_each_call() -> None:
+    """Other arrays of the same description, also at other offsets, and the smallest overlap with either input."""
+    memory = np.arange(400, dtype=np.float32)
+    for start in (0, 1, 7, 100):
+        grad, out = memory[start : start + 8].reshape(2, 1, 2, 2), memory[200:232].reshape(2, 1, 4, 4)
+        grad += 1
+        assert np.array_equal(average(grad, out.shape, out=out)[:, :, ::2, ::2], grad / 4)
+    for start in (193, 200, 231):
+        with pytest.raises(AclnnError, match="output-overlaps-input"):
+            average(memory[start : start + 8].reshape(2, 1, 2, 2), out.shape, out=out)
+    average(memory[192:200].reshape(2, 1, 2, 2), out.shape, out=out)
+    average(memory[232:240].reshape(2, 1, 2, 2), out.shape, out=out)
+    words = memory.view(np.int32)
+    apart = memory[:8].reshape(2, 1, 2, 2)
+    words[300:308] = 0
+    maximum(apart, out.shape, words[300:308].reshape(2, 1, 2, 2), out=out)
+    for start in (193, 231):
+        with pytest.raises(AclnnError, match="output-overlaps-input") as caught:
+            maximum(apart, out.shape, words[start : start + 8].reshape(2, 1, 2, 2), out=out)
+        assert "indices" in str(caught.value)
+
+
+def test_bounds_that_meet_without_sharing_memory() -> None:
+    """Outer bounds alone would refuse it; the exact row allows it, each time."""
+    block = np.zeros((1, 1, 4, 8), np.float32)
+    out, grad = block[..., :4], block[:, :, :2, 4:6]
+    for value in (1, 2, 3):
+        grad[:] = value
+        assert (average(grad, out.shape, out=out) == value / 4).all()
+
+
+def test_results_do_not_depend_on_knowing_where_numpy_keeps_addresses(monkeypatch: Any) -> None:
+    """If an array's address can't be read from the object, every call is looked at closely."""
+    monkeypatch.setattr(poolgrad.keys, "_array", type(None))
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    out = np.empty(SHAPE, np.float32)
+    for _ in range(2):
+        assert (average(out=out) == 0.25).all()
+    assert len(poolgrad.functional._VERDICTS) == 1
+
+
+def test_the_product_is_part_of_a_call() -> None:
+    grad, out = GRAD.astype(np.float64), np.empty(SHAPE, np.float64)
+    for _ in range(2):
+        average(grad, out=out)
+        with pytest.raises(AclnnError, match="gradOutput-dtype"):
+            average(grad, out=out, product="Atlas A2")
+        with pytest.raises(ValueError, match="unknown product"):
+            average(grad, out=out, product="Atlas A9")
+
+
+def test_the_number_of_threads_is_part_of_a_call(monkeypatch: Any) -> None:
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    monkeypatch.setattr(poolgrad.plan, "BYTES_PER_PART", 1)
+    monkeypatch.setattr(poolgrad.plan, "LANES_BUDGET", 0)  # eight planes at a time could not be divided
+    original, parts, before = poolgrad.functional.prepare, [], poolgrad.get_num_threads()
+
+    def watched(*arguments: Any) -> Any:
+        made = original(*arguments)
+        parts.append(made.parts)
+        return made
+
+    monkeypatch.setattr(poolgrad.functional, "prepare", watched)
+    out = np.empty(SHAPE, np.float32)
+    try:
+        for n in (1, 3, 1, 2, 3):
+            poolgrad.set_num_threads(n)
+            assert (average(out=out) == 0.25).all()
+    finally:
+        poolgrad.set_num_threads(before)
+    assert parts == [1, 3, 2]
+
+
+def test_verdicts_do_not_pile_up(monkeypatch: Any) -> None:
+    monkeypatch.setattr(poolgrad.functional, "MOST_VERDICTS", 10)
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    for channels in range(1, 40):
+        average(np.ones((1, channels, 1, 1), np.float32), (1, channels, 2, 2))
+        assert len(poolgrad.functional._VERDICTS) <= 11
+
+
 def test_out_may_be_the_input_of_the_forward_pass() -> None:
     x = np.full(SHAPE, 5, np.float32)
     assert average(x=x, out=x) is x
@@ -383,22 +673,45 @@ def test_many_callers_at_once() -> None:
 
 
 def test_a_call_in_the_middle_of_a_call_has_scratch_of_its_own(monkeypatch: Any) -> None:
-    """A signal handler runs in the same thread, while workers may still use the interrupted call's scratch."""
-    average()  # leaves scratch behind, which both calls below would like
-    original, used = poolgrad.functional.execute, []
+    """A signal handler runs in the same thread, while the interrupted call's scratch is in use."""
+    (enter, address), used = poolgrad.execute.load_run(), []
 
-    def interrupted(plan: Any, addresses: Any, scratch: int) -> None:
+    def interrupted(task: int, scratch: int, *more: int) -> int:
         used.append(scratch)
         if len(used) == 1:
             average()
-        original(plan, addresses, scratch)
+        return enter(task, scratch, *more)
 
-    monkeypatch.setattr(poolgrad.functional, "execute", interrupted)
+    monkeypatch.setattr(poolgrad.execute, "load_run", lambda: (interrupted, address))
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
     average()
     average()
     outer, inner, later = used
     assert outer != inner
     assert later in (outer, inner), "scratch is kept from call to call"
+
+
+def test_scratch_is_given_back_whatever_happens(monkeypatch: Any) -> None:
+    def interrupted(*arguments: int) -> int:
+        raise KeyboardInterrupt
+
+    average()
+    before = len(poolgrad.execute.FREE_SCRATCH)
+    monkeypatch.setattr(poolgrad.execute, "load_run", lambda: (interrupted, 0))
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    with pytest.raises(KeyboardInterrupt):
+        average()
+    assert len(poolgrad.execute.FREE_SCRATCH) == before
+
+
+def test_large_scratch_is_not_kept(monkeypatch: Any) -> None:
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    expected = average()
+    kept = list(poolgrad.execute.FREE_SCRATCH)
+    monkeypatch.setattr(poolgrad.execute, "KEPT_SCRATCH", 1)
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    assert np.array_equal(average(), expected)
+    assert list(poolgrad.execute.FREE_SCRATCH) == kept
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

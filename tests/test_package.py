@@ -81,15 +81,32 @@ def test_cache_that_can_not_be_written(tmp_path: Path) -> None:
     assert "0.25" in done.stdout
 
 
+def test_another_processor_compiles_its_own_kernels(warm_cache: Path, tmp_path: Path) -> None:
+    """A cache may be shared by machines: what was compiled for one CPU must not be run by another."""
+    shutil.copytree(warm_cache, tmp_path, dirs_exist_ok=True)
+    where, plain = str(tmp_path), {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    for environment, compiles in ((plain, 1), (plain, 0), ({}, 0)):
+        done = python(CALL, POOLGRAD_CACHE_DIR=where, **environment)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("compiling") == compiles
+        assert "0.25" in done.stdout
+
+
 def test_many_processes_start_at_once(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", CALL]
+    """All come out right, and what they leave behind serves the next one. This kernel is the quickest to compile."""
+    call = "poolgrad.adaptive_max_pool2d_backward(np.ones((1, 1, 1)), (1, 2, 2), np.ones((1, 1, 1), np.int64))"
+    code = f"import numpy as np, poolgrad; print({call})"
+    command = [sys.executable, "-c", code]
     environment = os.environ | {"POOLGRAD_CACHE_DIR": str(tmp_path)}
     runs = [
-        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(6)
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(8)
     ]
     answers = {run.communicate(timeout=240)[0] for run in runs}
     assert all(run.returncode == 0 for run in runs)
     assert len(answers) == 1
+    assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} == {".nbi", ".nbc"}
+    last = python(code, POOLGRAD_CACHE_DIR=str(tmp_path))
+    assert (last.stdout.encode(), last.stderr) == (answers.pop(), "")
 
 
 @pytest.fixture(scope="module")

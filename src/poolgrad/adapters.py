@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,14 +43,16 @@ def is_torch(value: Any) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def new_array(like: Any, tensor: Tensor) -> Any:
-    """An uninitialised array of the kind of ``like``, as described; the strides are those of ``dense_strides``."""
+def maker_of(like: Any, tensor: Tensor) -> Callable[[], Any]:
+    """What makes uninitialised arrays of the kind of ``like``, as described; strides are those of ``dense_strides``."""
     if is_torch(like):
         steps = tuple(step // tensor.dtype.itemsize for step in tensor.strides)
-        return sys.modules["torch"].empty_strided(tensor.shape, steps, dtype=like.dtype)
+        return partial(sys.modules["torch"].empty_strided, tensor.shape, steps, dtype=like.dtype, device="cpu")
+    if tensor.strides == contiguous_strides(tensor.shape, tensor.dtype.itemsize):
+        return partial(np.empty, tensor.shape, like.dtype)
     order = sorted(range(tensor.rank), key=lambda axis: (-tensor.strides[axis], -tensor.shape[axis]))
-    dense = np.empty([tensor.shape[axis] for axis in order], like.dtype)
-    return dense.transpose(np.argsort(order))
+    shape, axes, dtype = [tensor.shape[axis] for axis in order], np.argsort(order), like.dtype
+    return lambda: np.empty(shape, dtype).transpose(axes)
 
 
 def dense_strides(tensor: Tensor, itemsize: int) -> tuple[int, ...]:

@@ -3,47 +3,94 @@
 from __future__ import annotations
 
 import ctypes
+from collections import deque
 from collections.abc import Mapping
 
 import numpy as np
 
 from . import threads
-from .dtypes import INT32
+from .dtypes import FLOAT64, INT32
 from .errors import IndexRangeError
-from .kernels import kernel
-from .plan import ALIGNMENT, Plan
+from .kernels import kernel_address, load_run
+from .kernels.layout import PICTURE_BYTES
+from .kernels.task import APART, DONE, MOST_TENSORS, TASK
+from .plan import Plan
 from .status import ACL_ERROR_RT_AICORE_EXCEPTION, name_of
 from .tensor import as_planes
 
-_UNITS = {"float32": np.float32(0), "float64": np.float64(0)}
+Tensors = tuple[int, int, int]
+
+KEPT_SCRATCH = 1 << 20
+# Scratch of earlier calls: an address and its owner. It is taken away while it is used, since other threads call too,
+# and a signal handler may call in the middle of a call. What is beyond the limit is given back.
+FREE_SCRATCH: deque[tuple[int, object]] = deque(maxlen=16)
 
 
-def execute(plan: Plan, addresses: Mapping[str, int], scratch: int) -> None:
-    """Run a plan on memory: ``addresses`` of the first element of each tensor, and of ``plan.scratch_bytes``.
+class Task:
+    """A plan as compiled code is told it: made once, run any number of times."""
 
-    The caller keeps that memory alive and has checked that the views lie inside it.
-    """
-    if not plan.kernel:
-        return
-    run = kernel(plan.kernel, plan.compute)
-    pointers = [addresses[name] for name in (*plan.inputs, plan.output)]
-    start = -(-scratch // ALIGNMENT) * ALIGNMENT
-    unit = _UNITS[plan.compute]
+    __slots__ = ("_enter", "_memory", "address", "helpers", "large", "plan")
 
-    def work(part: int) -> int:
-        integers = start + part * plan.part_bytes
-        floats = integers + 8 * plan.integers
-        begin, end = plan.units * part // plan.parts, plan.units * (part + 1) // plan.parts
-        return run(plan.record, *pointers, floats, integers, begin, end, unit)
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.helpers = plan.parts - 1
+        self.large = plan.scratch_bytes > KEPT_SCRATCH
+        tensors = [plan.call.tensor(name) for name in (*plan.inputs, plan.output)]
+        self._memory = np.zeros(1, TASK)
+        told = self._memory[0]
+        told["kernel"], told["tensors"] = kernel_address(plan.kernel, plan.compute), len(tensors)
+        told["double"], told["record"] = plan.compute == FLOAT64.name, plan.record.ctypes.data
+        told["units"], told["parts"] = plan.units, plan.parts
+        told["part_bytes"], told["integer_bytes"] = plan.part_bytes, 8 * plan.integers
+        told["nested"] = plan.nested_output
+        for place, tensor in enumerate(tensors):
+            told["lows"][place], told["highs"][place] = tensor.byte_range
+        self.address: int = self._memory.ctypes.data
+        self._enter, _ = load_run()
 
-    bad = [place for place in threads.run_parts(work, plan.parts) if place >= 0]
-    if bad:
-        raise _index_error(plan, addresses["indices"], min(bad))
+    def run(self, form: int, one: int, two: int, three: int) -> int:
+        """Run on tensors in one of the forms of kernels/task.py, which has the answers too; scratch is found here."""
+        team = threads.team_for(self.helpers) if self.helpers else 0
+        scratch = _new_scratch(self.plan.scratch_bytes) if self.large else take_scratch()
+        try:
+            return self._enter(self.address, scratch[0], team, form, one, two, three)
+        finally:
+            if not self.large:
+                FREE_SCRATCH.append(scratch)
+
+    def execute(self, tensors: Tensors, scratch: int) -> None:
+        """Run on memory: tensors as ``arrange`` gives them, and the address of ``plan.scratch_bytes`` of scratch.
+
+        The caller keeps that memory alive, and has checked that the views lie inside it and that the output is apart.
+        """
+        team = threads.team_for(self.helpers) if self.helpers else 0
+        place = self._enter(self.address, scratch, team, APART, *tensors)
+        if place != DONE:
+            raise index_error(self.plan, tensors, place)
 
 
-def _index_error(plan: Plan, address: int, place: int) -> IndexRangeError:
+def arrange(plan: Plan, addresses: Mapping[str, int]) -> Tensors:
+    """The addresses of a plan's tensors in the order of its kernel."""
+    one, two, three = (*[addresses[name] for name in (*plan.inputs, plan.output)], 0)[:MOST_TENSORS]
+    return one, two, three
+
+
+def take_scratch() -> tuple[int, object]:
+    """Scratch for a task that is not large; put it back into FREE_SCRATCH."""
+    try:
+        return FREE_SCRATCH.pop()
+    except IndexError:
+        return _new_scratch(max(KEPT_SCRATCH, PICTURE_BYTES))
+
+
+def _new_scratch(size: int) -> tuple[int, object]:
+    memory = np.empty(size, np.uint8)
+    return memory.ctypes.data, memory
+
+
+def index_error(plan: Plan, tensors: Tensors, place: int) -> IndexRangeError:
     """Where the first bad index stands, what it is, and what it should have been."""
-    view = plan.call.tensor("indices")
+    view, address = plan.call.tensor("indices"), tensors[plan.inputs.index("indices")]
     layout = "NHWC" if view.format == "NHWC" else "NCHW"
     planes = as_planes(view, layout)
     by_letter = dict(zip("NCDHW", np.unravel_index(place, planes.shape), strict=True))

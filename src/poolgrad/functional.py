@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-import threading
-from collections.abc import Mapping, Sequence
-from typing import Any, SupportsIndex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
+from numpy import ndarray
 
 from . import adapters, threads
 from .contract import Operator, Value, enforce, prepare
-from .execute import execute
+from .execute import Task, arrange, index_error
+from .kernels.task import ADDRESSES, APART, ARRAYS, DONE, MAY_OVERLAP
+from .keys import key_of
 from .operators import REGISTRY
 from .overlap import MEMORY_CHECKS
+from .pictures import remember, repeat
 from .plan import Plan
 from .products import ANY, Product, find_product
 from .tensor import Tensor, contiguous_strides
+
+AVG, ADAPTIVE_AVG = "aclnnAvgPool2dBackward", "aclnnAdaptiveAvgPool3dBackward"
+MAX, ADAPTIVE_MAX = "aclnnMaxPool2dWithIndicesBackward", "aclnnAdaptiveMaxPool2dBackward"
 
 Ints = SupportsIndex | Sequence[SupportsIndex]
 # Enough for any mistake that deserves the contract's answer about lengths.
@@ -51,6 +57,10 @@ def avg_pool2d_backward(
     >>> poolgrad.avg_pool2d_backward(np.ones((1, 1, 2, 2), np.float32), (1, 1, 4, 4), 2)[0, 0, 0]
     array([0.25, 0.25, 0.25, 0.25], dtype=float32)
     """
+    call = (AVG, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, cube_math_type, product)
+    result = _repeat(call, grad_output, x, None, out)
+    if result is not None:
+        return result
     numbers: dict[str, Value] = {
         "kernelSize": _ints(kernel_size, "kernel_size"),
         "stride": _ints(stride, "stride"),
@@ -61,7 +71,7 @@ def avg_pool2d_backward(
         "cubeMathType": _int(cube_math_type, "cube_math_type"),
     }
     arrays = {"gradOutput": grad_output, "self": x, "gradInput": out}
-    return _call("aclnnAvgPool2dBackward", arrays, numbers, "NCHW", product)
+    return _call(call, arrays, numbers, "NCHW", product)
 
 
 def adaptive_avg_pool3d_backward(grad_output: Any, x: Any, *, product: str | None = None, out: Any = None) -> Any:
@@ -74,8 +84,12 @@ def adaptive_avg_pool3d_backward(grad_output: Any, x: Any, *, product: str | Non
     >>> poolgrad.adaptive_avg_pool3d_backward(np.array([[[[1.0, 2.0]]]], np.float32), (1, 1, 1, 4))
     array([[[[0.5, 0.5, 1. , 1. ]]]], dtype=float32)
     """
+    call = (ADAPTIVE_AVG, product)
+    result = _repeat(call, grad_output, x, None, out)
+    if result is not None:
+        return result
     arrays = {"gradOutput": grad_output, "self": x, "out": out}
-    return _call("aclnnAdaptiveAvgPool3dBackward", arrays, {}, "ND", product)
+    return _call(call, arrays, {}, "ND", product)
 
 
 def max_pool2d_with_indices_backward(
@@ -107,6 +121,10 @@ def max_pool2d_with_indices_backward(
     array([[[0., 0.],
             [0., 1.]]], dtype=float32)
     """
+    call = (MAX, kernel_size, stride, padding, dilation, ceil_mode, data_format, product)
+    result = _repeat(call, grad_output, x, indices, out)
+    if result is not None:
+        return result
     if not isinstance(data_format, str):
         raise TypeError(f"data_format must be a string such as 'NCHW' or 'NHWC', got {data_format!r}.")
     numbers: dict[str, Value] = {
@@ -117,7 +135,7 @@ def max_pool2d_with_indices_backward(
         "ceilMode": _flag(ceil_mode, "ceil_mode"),
     }
     arrays = {"gradOutput": grad_output, "self": x, "indices": indices, "gradInput": out}
-    return _call("aclnnMaxPool2dWithIndicesBackward", arrays, numbers, data_format, product)
+    return _call(call, arrays, numbers, data_format, product)
 
 
 def adaptive_max_pool2d_backward(
@@ -132,60 +150,105 @@ def adaptive_max_pool2d_backward(
     >>> poolgrad.adaptive_max_pool2d_backward(grad, (1, 1, 3), where)
     array([[[0., 3., 0.]]])
     """
+    call = (ADAPTIVE_MAX, product)
+    result = _repeat(call, grad_output, x, indices, out)
+    if result is not None:
+        return result
     arrays = {"gradOutput": grad_output, "self": x, "indices": indices, "gradInput": out}
-    return _call("aclnnAdaptiveMaxPool2dBackward", arrays, {}, "ND", product)
+    return _call(call, arrays, {}, "ND", product)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Verdict:
-    """A call that the contract allows: its plan, and what is known of its memory before any address is."""
+class _Verdict(NamedTuple):
+    """A call that the contract allows: its plan, its task if there is anything to do, and what makes its results."""
 
     plan: Plan
-    # First and one past the last byte that each tensor touches, relative to its first element; the output's last.
-    ranges: tuple[tuple[str, int, int], ...]
+    task: Task | None
+    new_result: Callable[[], Any]
 
 
-# Verdicts of earlier calls, by everything that a verdict depends on. A call that is refused is never kept.
-_VERDICTS: dict[tuple[Any, ...], _Verdict] = {}
+# Verdicts of earlier calls, by everything that a verdict depends on, and known calls, by their fingerprints. What is
+# refused is never kept.
+_VERDICTS: dict[Any, Any] = {}
 MOST_VERDICTS = 1024
 
 
-def _call(name: str, given: Mapping[str, Any], numbers: Mapping[str, Value], format: str, product: str | None) -> Any:
+def _repeat(call: tuple[Any, ...], grad: Any, x: Any, indices: Any, out: Any) -> Any:
+    """The result of a call that was judged before; None for one that is new, and one that something is wrong with."""
+    if out is not None and type(grad) is ndarray and repeat(_VERDICTS, call, grad, x, indices, out) == DONE:
+        return out
+    verdict: _Verdict | None = _VERDICTS.get(key_of(call, grad, x, indices, out))
+    if verdict is None:
+        return None
+    _, task, new_result = verdict
+    if out is None:
+        out = new_result()
+    if task is None:
+        return out
+    if type(grad) is ndarray:
+        if indices is None:
+            answer = task.run(ARRAYS, id(grad), id(out), 0)
+        else:
+            answer = task.run(ARRAYS, id(grad), id(indices), id(out))
+    elif type(out) is not type(grad):  # torch in one of its modes makes tensors without memory
+        return None
+    elif indices is None:
+        answer = task.run(ADDRESSES, grad.data_ptr(), out.data_ptr(), 0)
+    else:
+        answer = task.run(ADDRESSES, grad.data_ptr(), indices.data_ptr(), out.data_ptr())
+    return out if answer == DONE else None
+
+
+def _call(
+    call: tuple[Any, ...],
+    given: Mapping[str, Any],
+    numbers: Mapping[str, Value],
+    format: str,
+    product: str | None,
+) -> Any:
     """Describe the arrays, let the contract judge, plan, and run."""
+    name = call[0]
     op = REGISTRY[name]
-    wanted = ANY if product is None else find_product(product)
-    arrays = _describe(op, given, format)
     output = op.output.name
-    x = given["self"]
+    wanted = ANY if product is None else find_product(product)
+    grad, x, indices, result = given["gradOutput"], given["self"], given.get("indices"), given[output]
+    key = key_of(call, grad, x, indices, result)
+    arrays = _describe(op, given, format)
     shape = tuple(_int(size, "each size of x") for size in x) if isinstance(x, tuple | list) else None
-    key = (
+    description = (
         name,
         wanted.name,
         threads.get_num_threads(),
         shape,
         *numbers.values(),
-        *((p, array.tensor) for p, array in arrays.items()),
+        *((p, type(array.owner), array.tensor) for p, array in arrays.items()),
     )
-    verdict = _VERDICTS.get(key)
+    verdict: _Verdict | None = _VERDICTS.get(description)
     if verdict is None:
         verdict = _judge(op, wanted, arrays, shape, numbers)
         if len(_VERDICTS) >= MOST_VERDICTS:
             _VERDICTS.clear()
+        _VERDICTS[description] = verdict
+    if key is not None:
         _VERDICTS[key] = verdict
-    plan = verdict.plan
-    result = given[output]
+        if verdict.task is not None and result is not None and type(grad) is ndarray:
+            remember(_VERDICTS, verdict.task, call, grad, x, indices, result)
     if result is None:
-        result = adapters.new_array(arrays["gradOutput"].owner, plan.call.tensor(output))
+        result = verdict.new_result()
         arrays[output] = adapters.describe(result, output, format)
-    addresses = {used: arrays[used].address for used in (*plan.inputs, output)}
-    if given[output] is not None and _may_overlap(verdict, addresses):
-        enforce(dataclasses.replace(plan.call, addresses=addresses), MEMORY_CHECKS)
-    if plan.scratch_bytes <= KEPT_SCRATCH:
-        _run_in_kept_scratch(plan, addresses)
-    else:
-        scratch = np.empty(plan.scratch_bytes, np.uint8)
-        execute(plan, addresses, scratch.ctypes.data)
+    if verdict.task is not None:
+        _run(verdict.task, {used: arrays[used].address for used in (*verdict.plan.inputs, output)})
     return result
+
+
+def _run(task: Task, addresses: Mapping[str, int]) -> None:
+    """Run on memory of which nothing is known but its addresses."""
+    tensors = arrange(task.plan, addresses)
+    answer = task.run(ADDRESSES, *tensors)
+    if answer == MAY_OVERLAP:  # by a look at the outer bounds; the contract has the exact rows
+        enforce(dataclasses.replace(task.plan.call, addresses=addresses), MEMORY_CHECKS)
+        answer = task.run(APART, *tensors)
+    if answer != DONE:
+        raise index_error(task.plan, tensors, answer)
 
 
 def _judge(
@@ -205,36 +268,8 @@ def _judge(
         tensors[output] = _result_like(tensors["self"], grad)
     values = {p.name: tensors.get(p.name) for p in op.tensors} | dict(numbers)
     plan = prepare(op, product, values)
-    ranges = tuple((name, *plan.call.tensor(name).byte_range) for name in (*plan.inputs, output))
-    return _Verdict(plan, ranges)
-
-
-def _may_overlap(verdict: _Verdict, addresses: Mapping[str, int]) -> bool:
-    """A look at the outer bounds; only where they meet the exact rows are asked."""
-    if not verdict.plan.nested_output:
-        return True
-    *inputs, (output, low, high) = verdict.ranges
-    low, high = low + addresses[output], high + addresses[output]
-    return any(addresses[name] + first < high and low < addresses[name] + last for name, first, last in inputs)
-
-
-KEPT_SCRATCH = 1 << 20
-_LOCAL = threading.local()
-
-
-def _run_in_kept_scratch(plan: Plan, addresses: Mapping[str, int]) -> None:
-    """Run in the thread's own scratch, kept from call to call.
-
-    It is taken away while it is used: a signal handler may call us in the middle of a call.
-    """
-    memory, address = _LOCAL.__dict__.pop("scratch", (None, 0))
-    if memory is None:
-        memory = np.empty(KEPT_SCRATCH, np.uint8)
-        address = memory.ctypes.data
-    try:
-        execute(plan, addresses, address)
-    finally:
-        _LOCAL.scratch = memory, address
+    new_result = adapters.maker_of(arrays["gradOutput"].owner, plan.call.tensor(output))
+    return _Verdict(plan, Task(plan) if plan.kernel else None, new_result)
 
 
 def _describe(op: Operator, given: Mapping[str, Any], format: str) -> dict[str, adapters.Array]:

@@ -21,6 +21,7 @@ from .contract import Call
 from .dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, DType
 from .kernels import record as codes
 from .kernels.record import LANES, LONGEST_TABLE, MOST_DIRECT_TERMS, RECORD, ROOM, ROWS_IN_TABLE, WIDE_ROOM
+from .kernels.task import ALIGNMENT
 from .tensor import Planes, Tensor, as_planes, is_nested
 from .windows import FIXED, Axis
 
@@ -68,9 +69,10 @@ LANES_BUDGET = 512 << 10
 FEWEST_LANES = 3  # with fewer planes most lanes would work for nothing
 # Outputs that no cache will hold are written past it.
 STREAM_FROM = 32 << 20
-ALIGNMENT = 64
-# With less traffic than this per thread, handing work to another thread costs more than it saves.
-BYTES_PER_PART = 1 << 19
+# With less traffic than this per thread, handing work to another thread costs more than it saves. Measured with two
+# threads and calls in a row: they break even below half of this for the cheapest kernels; a worker that has to be woken
+# first comes too late for less than several times as much, and then costs the caller little more than the call for it.
+BYTES_PER_PART = 1 << 16
 
 
 Axes = tuple[Axis, Axis, Axis]
@@ -95,6 +97,12 @@ class Plan:
     def nested_output(self) -> bool:
         """Whether the output's strides alone show that it does not overlap itself."""
         return is_nested(self.call.tensor(self.output))
+
+    @cached_property
+    def traffic(self) -> int:
+        """Bytes that a run reads and writes, if it touches everything once."""
+        tensors = [self.call.tensor(name) for name in (*self.inputs, self.output)]
+        return sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
 
     @cached_property
     def part_bytes(self) -> int:

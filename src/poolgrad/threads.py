@@ -1,17 +1,20 @@
-"""The worker threads that parts of a plan run on, and how many there are."""
+"""How many threads a call may use, and the team of workers that help it.
+
+What workers do is in kernels/team.py: they live in compiled code. Here they are started, as daemons: an exit does not
+wait for them, and since they never come back to Python, it does not disturb them either.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import itertools
+import ctypes
 import operator
 import os
 import threading
-from collections.abc import Callable
-from queue import SimpleQueue
-from typing import Generic, TypeVar
 
-Result = TypeVar("Result")
+import numpy as np
+
+from .kernels import load_worker
 
 
 def _default_count() -> int:
@@ -21,18 +24,19 @@ def _default_count() -> int:
         return os.cpu_count() or 1
 
 
-_count = _default_count()
+count = _default_count()
 
 
 def get_num_threads() -> int:
     """How many threads a large call uses."""
-    return _count
+    return count
 
 
 def set_num_threads(n: int) -> None:
     """Use exactly ``n`` threads for large calls, also beyond the number of cores.
 
-    Results do not depend on it, bit for bit. Small calls use fewer, down to one.
+    Results do not depend on it, bit for bit. Small calls use fewer, down to one; so do all calls on systems other than
+    Linux and macOS.
 
     >>> import poolgrad
     >>> before = poolgrad.get_num_threads()
@@ -41,89 +45,67 @@ def set_num_threads(n: int) -> None:
     3
     >>> poolgrad.set_num_threads(before)
     """
-    global _count
+    global count
     n = operator.index(n)
     if n < 1:
         raise ValueError(f"the number of threads must be at least 1, got {n}")
-    _count = n
+    count = n
 
 
-class _Job(Generic[Result]):
-    """One call's parts. Whoever is free claims the next: the caller itself, and the workers that were told of it.
+class _Team:
+    """The memory that callers and workers share, and how many workers there are. ``address`` 0: every caller is alone.
 
-    So a call never waits for a worker to come: without any (none could be started, or the interpreter is shutting
-    down) the caller does all parts.
+    So it is on systems whose locks we do not know, and before the first call that asked for help.
     """
 
-    def __init__(self, work: Callable[[int], Result], parts: int) -> None:
-        self.work = work
-        self.parts = parts
-        self.results: dict[int, Result] = {}
-        self.errors: list[BaseException] = []
-        self._claims = itertools.count()  # next() on it is atomic
-        self._finished = threading.Semaphore(0)
-
-    def take_part(self) -> None:
-        while (part := next(self._claims)) < self.parts:
-            try:
-                self.results[part] = self.work(part)
-            except BaseException as error:  # noqa: BLE001 - it is raised again in the caller's thread
-                self.errors.append(error)
-            self._finished.release()
-
-    def wait(self) -> None:
-        """Until every part is done, whatever happens: nobody may go on writing after the call has returned."""
-        for _ in range(self.parts):
-            while True:
-                try:
-                    self._finished.acquire()
-                    break
-                except BaseException as error:  # noqa: BLE001 - Ctrl-C, which has to wait like everybody else
-                    self.errors.append(error)
-
-
-def run_parts(work: Callable[[int], Result], parts: int) -> list[Result]:
-    """``[work(0), work(1), ...]``, side by side."""
-    if parts == 1:
-        return [work(0)]
-    job = _Job(work, parts)
-    _WORKERS.tell(job, parts - 1)
-    job.take_part()
-    job.wait()
-    if job.errors:
-        raise job.errors[0]
-    return [job.results[part] for part in range(parts)]
-
-
-class _Workers:
-    """Threads that sleep until they are told of a job. They are daemons: an exit does not wait for them."""
-
     def __init__(self) -> None:
-        self._jobs: SimpleQueue[_Job[object]] = SimpleQueue()
-        self._lock = threading.Lock()
-        self._number = 0
+        self.address = 0
+        self.workers = 0
+        # Reentrant: a signal handler may call us in the middle of a call.
+        self._lock = threading.RLock()
 
-    def tell(self, job: _Job[Result], helpers: int) -> None:
+    def hire(self, helpers: int) -> None:
+        """Start workers until there are ``helpers``, or as many as the system allows."""
         with self._lock, contextlib.suppress(RuntimeError):  # "can't start new thread": then there are fewer
-            while self._number < helpers:
-                threading.Thread(target=self._serve, name="poolgrad", daemon=True).start()
-                self._number += 1
-        for _ in range(min(helpers, self._number)):
-            self._jobs.put(job)  # type: ignore[arg-type] # a worker does not look at results
-
-    def _serve(self) -> None:
-        while True:
-            self._jobs.get().take_part()
+            self.address = self.address or _new_memory()
+            while self.address and self.workers < helpers:
+                serve, _ = load_worker()
+                threading.Thread(target=serve, args=(self.address,), name="poolgrad", daemon=True).start()
+                self.workers += 1
 
 
-_WORKERS = _Workers()
+def _new_memory() -> int:
+    """A team's memory with its locks made, which is never given back: workers look at it until the process ends."""
+    from .kernels import machine, team  # with Numba, which a call has loaded by now
+
+    if not machine.HAS_LOCKS:
+        return 0
+    memory = np.zeros(team.TEAM_BYTES + team.LINE, np.uint8)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
+    address: int = -(-memory.ctypes.data // team.LINE) * team.LINE
+    libc = ctypes.CDLL(None)
+    libc.pthread_mutex_init(ctypes.c_void_p(address + team.MUTEX), None)
+    for condition in (team.WORK_CAME, team.WORK_DONE):
+        libc.pthread_cond_init(ctypes.c_void_p(address + condition), None)
+    return address
 
 
-def _forget_workers() -> None:
-    """A forked child has no threads; its next call starts its own."""
-    global _WORKERS
-    _WORKERS = _Workers()
+_TEAM = _Team()
+
+
+def team_for(helpers: int) -> int:
+    """The address of the team, with that many workers if the system allows it; 0 if there is none to help."""
+    team = _TEAM
+    if helpers > team.workers:
+        team.hire(helpers)
+    return team.address
+
+
+def _found_a_new_team() -> None:
+    """A forked child has no threads, and the parent's team may be in the middle of a job."""
+    global _TEAM
+    _TEAM = _Team()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_workers)
+    os.register_at_fork(after_in_child=_found_a_new_team)

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..contract import BadHandle, Operator, Value, enforce, prepare
 from ..errors import AclnnError
-from ..execute import execute
+from ..execute import Task, Tensors, arrange
+from ..kernels import is_loaded
 from ..plan import Plan
 from ..status import (
     ACL_ERROR_RT_CONTEXT_NULL,
@@ -20,10 +21,12 @@ from ..status import (
     ACLNN_ERR_RUNTIME_ERROR,
     ACLNN_SUCCESS,
 )
+from . import kept
 from .arena import ARENA, Block
 from .arguments import as_int, is_null
 from .arguments import shown as shown_value
 from .handles import EXECUTOR, HANDLES, INT_ARRAY, TENSOR
+from .kept import forget_runs
 from .launch import LAUNCH_CHECKS, Launch, first_element
 from .messages import guarded, refusal
 from .objects import AclIntArray, AclTensor
@@ -32,6 +35,10 @@ from .streams import find_stream
 from .worker import Stream
 
 _KINDS = {"tensor": TENSOR, "ints": INT_ARRAY}
+
+
+# A run with less traffic than this takes less time than waking its stream's thread.
+SMALL_TRAFFIC = 1 << 20
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +50,46 @@ class Executor:
     handles: Mapping[str, int]
     repeatable: bool = False
     spent: bool = False
+    task: Task | None = None
+
+    def is_short(self) -> bool:
+        """Whether a run takes less time than waking a thread; if a kernel has to be compiled first it does not."""
+        return self.plan.traffic < SMALL_TRAFFIC and (
+            self.task is not None or not self.plan.kernel or is_loaded(self.plan.kernel, self.plan.compute)
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """An executor on memory that passed all checks: a task of a stream.
+
+    It holds the blocks, so that a free in the meantime takes nothing away.
+    """
+
+    executor: Executor
+    workspace: int
+    size: int
+    tensors: Tensors
+    blocks: list[Block | None]
+
+    def is_for(self, operator: Operator, workspace: object, size: object) -> bool:
+        """Whether phase two is called as it was when this was checked; numbers of another type may mean others."""
+        if workspace is None:
+            workspace = 0
+        return (
+            self.workspace == workspace
+            and self.size == size
+            and type(workspace) is type(size) is int
+            and self.executor.operator is operator
+        )
+
+    def __call__(self) -> None:
+        executor = self.executor
+        if executor.task is None:
+            if not executor.plan.kernel:
+                return
+            executor.task = Task(executor.plan)
+        executor.task.execute(self.tensors, self.workspace)
 
 
 def phase_one(operator: Operator, arguments: Mapping[str, object]) -> tuple[int, int, int]:
@@ -61,20 +108,31 @@ def phase_one(operator: Operator, arguments: Mapping[str, object]) -> tuple[int,
 
 def phase_two(operator: Operator, workspace: object, size: object, executor: object, stream: object) -> int:
     """Check what only memory can tell, and hand the plan to the stream. Any failure uses the executor up."""
-    _require_up()
-    found = find_executor(executor, ACLNN_ERR_PARAM_NULLPTR)
-    if not found.repeatable and HANDLES.drop(executor, EXECUTOR) is None:
-        find_executor(executor, ACLNN_ERR_PARAM_NULLPTR)  # another thread was faster, and used it up
+    run = kept.runs.get(executor) if type(executor) is int else None
+    if run is None or not run.is_for(operator, workspace, size):
+        run = None
+        _require_up()
+        found = find_executor(executor, ACLNN_ERR_PARAM_NULLPTR)
+        if not found.repeatable and HANDLES.drop(executor, EXECUTOR) is None:
+            find_executor(executor, ACLNN_ERR_PARAM_NULLPTR)  # another thread was faster, and used it up
+    else:
+        found = run.executor
     try:
-        launch, blocks = _launch(found, operator, workspace, size)
-        _find_stream(stream).submit(lambda: _run(found.plan, launch, blocks))
+        if run is None:
+            run = _new_run(found, operator, workspace, size, executor)
+        target = _find_stream(stream)
+        if found.is_short():
+            target.run(run)
+        else:
+            target.submit(run)
     except BaseException:
         found.spent = True
+        forget_runs()
         raise
     return ACLNN_SUCCESS
 
 
-def _launch(found: Executor, operator: Operator, workspace: object, size: object) -> tuple[Launch, list[Block | None]]:
+def _new_run(found: Executor, operator: Operator, workspace: object, size: object, executor: object) -> Run:
     if found.spent:
         raise refusal(ACLNN_ERR_PARAM_INVALID, "this executor failed before and is used up; call phase one again")
     if found.operator is not operator:
@@ -84,12 +142,13 @@ def _launch(found: Executor, operator: Operator, workspace: object, size: object
     if address is None or given is None or given < 0:
         text = f"workspace and its size must be integers, got {shown_value(workspace)} and {shown_value(size)}"
         raise refusal(ACLNN_ERR_PARAM_INVALID, text)
-    call = found.plan.call
+    keep_in = kept.runs
+    plan, call = found.plan, found.plan.call
     objects: dict[str, AclTensor | AclIntArray | None] = {}
     for p in operator.parameters:
         if p.name in found.handles:
             objects[p.name] = _object(p.kind, found.handles[p.name])
-    used = (*found.plan.inputs, found.plan.output)
+    used = (*plan.inputs, plan.output)
     tensors = {name: value for name, value in objects.items() if isinstance(value, AclTensor)}
     launch = Launch(
         call.operator,
@@ -99,18 +158,16 @@ def _launch(found: Executor, operator: Operator, workspace: object, size: object
         objects,
         address,
         given,
-        found.plan.scratch_bytes,
+        plan.scratch_bytes,
     )
     # Held before they are checked: whatever the checks find live stays so until the task is done.
     blocks = [launch.block_of(tensor) for _, tensor in launch.placed()]
     blocks.append(ARENA.find(address, launch.needed))
     enforce(launch, LAUNCH_CHECKS)
-    return launch, blocks
-
-
-def _run(plan: Plan, launch: Launch, blocks: list[Block | None]) -> None:
-    """The task of the stream; it holds the blocks, so that a free in the meantime takes nothing away."""
-    execute(plan, launch.addresses, launch.workspace)
+    run = Run(found, address, given, arrange(plan, launch.addresses), blocks)
+    if found.repeatable and type(executor) is int:
+        keep_in[executor] = run
+    return run
 
 
 def _find_stream(stream: object) -> Stream:
@@ -174,6 +231,7 @@ def aclDestroyAclOpExecutor(executor: int | None) -> int:
     if not is_null(executor):
         find_executor(executor, ACLNN_ERR_INNER_NULLPTR)
         HANDLES.drop(executor, EXECUTOR)
+        forget_runs()
     return ACLNN_SUCCESS
 
 
@@ -210,5 +268,5 @@ def _move(executor: object, index: object, tensor: object, addr: object, *, outp
         raise refusal(ACLNN_ERR_PARAM_INVALID, text)
     if address is None:
         raise refusal(ACLNN_ERR_PARAM_INVALID, f"addr must be an address or null, got {shown_value(addr)}")
-    target.address = address
+    target.move(address)
     return ACLNN_SUCCESS

@@ -20,6 +20,7 @@ KINDS = (TENSOR, INT_ARRAY, EXECUTOR, STREAM, EVENT, CONTEXT)
 _BASE = 1 << 60 | 1 << 56 | 1 << 55
 _KIND_SHIFT = 48
 _STEP = 16
+_PREFIXES = {kind: _BASE >> _KIND_SHIFT | index for index, kind in enumerate(KINDS)}
 
 
 class Handles:
@@ -39,17 +40,17 @@ class Handles:
         with self._counting:
             serial = self._made[kind]
             self._made[kind] += 1
-        token = _BASE | KINDS.index(kind) << _KIND_SHIFT | serial * _STEP
+        token = _PREFIXES[kind] << _KIND_SHIFT | serial * _STEP
         self._objects[token] = obj
         return token
 
     def get(self, handle: object, kind: str) -> object | None:
         token = as_int(handle)
-        return None if token is None or _kind_of(token) != kind else self._objects.get(token)
+        return self._objects.get(token) if token is not None and token >> _KIND_SHIFT == _PREFIXES[kind] else None
 
     def drop(self, handle: object, kind: str) -> object | None:
         token = as_int(handle)
-        return None if token is None or _kind_of(token) != kind else self._objects.pop(token, None)
+        return self._objects.pop(token, None) if token is not None and token >> _KIND_SHIFT == _PREFIXES[kind] else None
 
     def drop_all(self, kind: str) -> None:
         for token in list(self._objects):

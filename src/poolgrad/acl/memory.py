@@ -18,6 +18,7 @@ from ..status import (
 from .arena import ARENA, HOST_ARENA, Arena, Block
 from .arguments import INT32, SIZE, as_int, integer, is_null, shown
 from .constants import ACL_MEM_MALLOC_HUGE_FIRST, ACL_MEM_MALLOC_NORMAL_ONLY_P2P
+from .kept import forget_runs
 from .messages import guarded, refusal
 from .spans import device_span, pinned_span, plan_copy
 from .state import require_up
@@ -113,6 +114,7 @@ def _release(arena: Arena, name: str, place: object, source: str) -> None:
         raise refusal(ACL_ERROR_INVALID_PARAM, f"{name} is null; pass an address from {source}")
     address = as_int(place)
     if address is not None and arena.free(address):
+        forget_runs()
         return
     block = None if address is None else arena.find(address, 1)
     hint = f"; its block starts at {block.address:#x}" if block else ""

@@ -12,6 +12,7 @@ from ..status import ACLNN_ERR_INNER, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_N
 from ..tensor import Tensor, contiguous_strides
 from .arguments import as_int, as_ints, is_null, shown
 from .handles import HANDLES, INT_ARRAY, TENSOR
+from .kept import forget_runs
 from .messages import guarded, refusal
 
 T = TypeVar("T")
@@ -31,6 +32,11 @@ class AclTensor:
     def become(self, other: AclTensor) -> None:
         for name in self.__slots__:
             setattr(self, name, getattr(other, name))
+        forget_runs()
+
+    def move(self, address: int) -> None:
+        self.address = address
+        forget_runs()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +136,7 @@ def aclGetDataType(tensor: int | None) -> tuple[int | None, int]:
 
 @guarded(ACLNN_ERR_INNER)
 def aclSetRawTensorAddr(tensor: int | None, addr: int | None) -> int:
-    _find_tensor(tensor).address = _address("addr", addr)
+    _find_tensor(tensor).move(_address("addr", addr))
     return ACLNN_SUCCESS
 
 
@@ -176,6 +182,7 @@ def _find_tensor(handle: object) -> AclTensor:
 def _destroy(name: str, handle: object, kind: str) -> int:
     if not is_null(handle) and HANDLES.drop(handle, kind) is None:
         raise _no_object(name, handle, kind)
+    forget_runs()
     return ACLNN_SUCCESS
 
 

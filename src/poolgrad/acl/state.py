@@ -11,6 +11,7 @@ from ..status import ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_UNINITIALIZE
 from . import worker
 from .arena import ARENA, HOST_ARENA
 from .handles import CONTEXT, EVENT, EXECUTOR, HANDLES, STREAM
+from .kept import forget_runs
 from .messages import refusal
 from .worker import Stream
 
@@ -97,6 +98,7 @@ class Runtime:
             HANDLES.drop_all(EVENT)
             HANDLES.drop_all(EXECUTOR)
             ARENA.clear()
+            forget_runs()
 
 
 RUNTIME = Runtime()
@@ -125,8 +127,8 @@ def make_current(context: Context) -> None:
 
 
 def require_context() -> Context:
-    context = current_context()
-    if context is None:
+    context: Context | None = getattr(_LOCAL, "context", None)
+    if context is None or not context.alive:
         raise no_context("this thread has no current context")
     return context
 
@@ -162,6 +164,7 @@ def _after_fork_in_child() -> None:
     for arena in (ARENA, HOST_ARENA):
         arena.renew_lock()
     ARENA.clear()
+    forget_runs()
     RUNTIME.reset()
 
 

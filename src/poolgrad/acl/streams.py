@@ -43,10 +43,10 @@ def resolve(handle: object) -> tuple[Stream | None, int]:
 
 def find_stream(handle: object) -> Stream:
     """As ``resolve``, for guarded functions: raises what they answer."""
-    if is_null(handle):
-        return require_context().default_stream()
-    stream = HANDLES.get(handle, STREAM)
+    stream = None if handle is None else HANDLES.get(handle, STREAM)
     if not isinstance(stream, Stream):
+        if is_null(handle):
+            return require_context().default_stream()
         raise _no_stream(handle)
     if stream.owner is not require_context():
         text = "the stream belongs to another context than the current one; call aclrtSetCurrentContext first"
@@ -138,6 +138,8 @@ def answer_failure(stream: Stream, ticket: int) -> None:
 
 
 def _synchronize(stream: Stream) -> None:
+    if stream.is_quiet:
+        return
     ticket = stream.last_ticket
     stream.wait(ticket)
     answer_failure(stream, ticket)

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from ..errors import AclnnError
 from ..status import ACL_ERROR_RT_INTERNAL_ERROR, ACL_ERROR_RT_INVALID_HANDLE
@@ -35,7 +36,8 @@ class Stream:
         self._failures: list[Failure] = []
         self._closed = False
         self._worker: threading.Thread | None = None
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
 
     def submit(self, task: Task) -> int:
         """Queue a task and answer its ticket."""
@@ -50,12 +52,35 @@ class Stream:
             self._changed.notify_all()
             return self._submitted
 
+    def run(self, task: Task) -> None:
+        """Run a short task here and now if the stream has nothing to do, else queue it.
+
+        Waking the stream's own thread would take longer than the task. Nobody can tell the difference: it has no ticket
+        since it is done before anybody could wait for it. The lock keeps other tasks of the stream from running
+        meanwhile. If it fails, its failure is queued, and told like any other.
+        """
+        with self._lock:
+            if self._finished == self._submitted and not self._closed and not _EXIT.is_set():
+                try:
+                    task()
+                except Exception as error:  # noqa: BLE001 - Ctrl-C is the caller's own
+                    self.submit(partial(_fail, *_told(error)))
+                return
+        self.submit(task)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Nothing to wait for and nothing to tell: what most who ask find."""
+        return self._finished == self._submitted and not self._failures
+
     @property
     def last_ticket(self) -> int:
         return self._submitted
 
     def wait(self, ticket: int, timeout: float | None = None) -> bool:
         """Wait until the task of that ticket and all before it are done; False if time ran out."""
+        if self._finished >= ticket:
+            return True
         with self._changed:
             return self._changed.wait_for(lambda: self._finished >= ticket, timeout)
 
@@ -64,6 +89,8 @@ class Stream:
 
     def take_failure(self, ticket: int) -> Failure | None:
         """The oldest failure up to that ticket that nobody was told of; the others up to it go with it."""
+        if not self._failures:
+            return None
         with self._changed:
             taken = [failure for failure in self._failures if failure.ticket <= ticket]
             self._failures = self._failures[len(taken) :]
@@ -91,9 +118,9 @@ class Stream:
             # What the task holds must be free before anybody learns that it is done.
             del task
             with self._changed:
+                if failure:  # known before its ticket is done, for those who look without the lock
+                    self._failures[1:] = [Failure(self._finished + 1, *failure)]
                 self._finished += 1
-                if failure:
-                    self._failures[1:] = [Failure(self._finished, *failure)]
                 self._changed.notify_all()
         _WORKING.discard(self)
 
@@ -115,11 +142,19 @@ def _run(task: Task) -> tuple[int, str] | None:
     """Status and text of a failure. Not the exception itself: its traceback would keep memory alive."""
     try:
         task()
-    except AclnnError as error:
-        return error.status, str(error)
     except BaseException as error:  # noqa: BLE001 - the worker must outlive its tasks
-        return ACL_ERROR_RT_INTERNAL_ERROR, f"a task of the stream ended with an unexpected {explain(error)}"
+        return _told(error)
     return None
+
+
+def _told(error: BaseException) -> tuple[int, str]:
+    if isinstance(error, AclnnError):
+        return error.status, str(error)
+    return ACL_ERROR_RT_INTERNAL_ERROR, f"a task of the stream ended with an unexpected {explain(error)}"
+
+
+def _fail(status: int, text: str) -> None:
+    raise refusal(status, text)
 
 
 _WORKING: set[Stream] = set()

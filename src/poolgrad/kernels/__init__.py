@@ -5,11 +5,13 @@ Importing this package costs nothing: Numba is loaded with the first kernel.
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from importlib import import_module
 
 # Held while Numba is imported and kernels are compiled. A fork waits for it: a child that was forked in the middle
 # would wait for ever for locks of a thread that it does not have.
@@ -18,41 +20,87 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
 
 
-def kernel(name: str, compute: str) -> Callable[..., int]:
-    """The kernel of that name ("average", "scatter") for one compute dtype, compiled if need be.
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One thread loads at a time, and forks wait for it.
 
-    Arguments: the plan's record, the addresses of inputs, output, float and integer scratch, a range of units, and a
-    zero of the compute dtype. It returns the place of the first bad index, or -1.
+    Numba brings thousands of objects that stay; the garbage collector would look through them again and again.
     """
-    found = _LOADED.get((name, compute))
+    with _loading:
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            yield
+        finally:
+            if collects:
+                gc.enable()
+
+
+def kernel_address(name: str, compute: str) -> int:
+    """Where the machine code of a kernel ("average", "scatter") for one compute dtype is, compiled if need be.
+
+    Kernels are Python functions of the plan's record, the addresses of inputs, output, float and integer scratch, a
+    range of units, and a zero of the compute dtype. They return the place of the first bad index, or -1.
+    """
+    found = _ADDRESSES.get((name, compute))
     if found is None:
-        with _loading:
-            found = _LOADED[name, compute] = _load(name, compute)
+        with _alone():
+            found = _ADDRESSES[name, compute] = _load_kernel(name, compute)
     return found
 
 
-_LOADED: dict[tuple[str, str], Callable[..., int]] = {}
+_ADDRESSES: dict[tuple[str, str], int] = {}
+
+
+def is_loaded(name: str, compute: str) -> bool:
+    return (name, compute) in _ADDRESSES
+
+
+# A compiled function as Python calls it, and its address.
+Compiled = tuple[Callable[..., int], int]
+
+
+def load_run() -> Compiled:
+    """``entry.run``, compiled if need be: every result comes from it."""
+    with _alone():
+        return _load("entry", "run", 7)
+
+
+def load_run_known() -> Compiled:
+    """``entry.run_known``: the same for calls that were made before."""
+    with _alone():
+        return _load("entry", "run_known", 9)
+
+
+def load_fingerprint() -> Compiled:
+    """``objects.fingerprint``. It keeps the GIL, so that nobody draws over its picture."""
+    with _alone():
+        return _load("objects", "fingerprint", 8, nogil=False)
+
+
+def load_worker() -> Compiled:
+    """``team.serve``: what a worker thread runs."""
+    with _alone():
+        return _load("team", "serve", 1)
 
 
 @cache
-def _load(name: str, compute: str) -> Callable[..., int]:
-    import numpy as np
-    from numba import from_dtype, typeof, types
+def _load_kernel(name: str, compute: str) -> int:
+    """A kernel is the function that has the name of its module. How many tensors it takes its parameters tell."""
+    from .cache import compiled_address
+    from .runner import kernel_signature
 
-    from . import average, average_blocks, average_global, average_lanes, average_pixels, scatter
+    function = getattr(import_module(f".{name}", __name__), name)
+    tensors = function.__code__.co_argcount - len(("records", "floats", "integers", "begin", "end", "unit"))
+    return compiled_address(function, kernel_signature(tensors, compute))
+
+
+@cache
+def _load(module: str, name: str, integers: int, *, nogil: bool = True) -> Compiled:
+    """A function of integers that returns one."""
+    from numba import types
+
     from .cache import compiled
-    from .record import RECORD
 
-    functions: dict[str, tuple[Callable[..., Any], int]] = {
-        "average": (average.average, 2),
-        "average_blocks": (average_blocks.average_blocks, 2),
-        "average_global": (average_global.average_global, 2),
-        "average_lanes": (average_lanes.average_lanes, 2),
-        "average_pixels": (average_pixels.average_pixels, 2),
-        "scatter": (scatter.scatter, 3),
-    }
-    function, tensors = functions[name]
-    typeof(np.zeros(1, RECORD))  # imports what Numba would import with the first call, after the lock
-    record = types.Array(from_dtype(RECORD), 1, "C")
-    integers = [types.int64] * (tensors + 4)
-    return compiled(function, types.int64(record, *integers, getattr(types, compute)))
+    function = getattr(import_module(f".{module}", __name__), name)
+    return compiled(function, types.int64(*[types.int64] * integers), nogil=nogil)

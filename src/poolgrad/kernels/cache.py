@@ -65,6 +65,11 @@ class _Impl(CompileResultCacheImpl):
 class KernelCache(FunctionCache):
     _impl_class = _Impl
 
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        """What else a kernel depends on. Numba would add a digest of what it closes over, which no two processes share;
+        the stamp knows all sources."""
+        return sig, codegen.magic_tuple()
+
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         try:
             found = super().load_overload(signature, target_context)
@@ -86,10 +91,34 @@ def _tell_once() -> None:
         print("poolgrad: compiling kernels for this CPU, once (some seconds)...", file=sys.stderr, flush=True)
 
 
-def compiled(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
-    """The machine code of ``function`` for one signature, from the cache or made now. It runs without the GIL."""
-    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+# Machine code lives as long as its dispatcher, and addresses of it are handed out.
+_COMPILED: list[Any] = []
+
+
+def compiled(function: Callable[..., Any], signature: Any, *, nogil: bool = True) -> tuple[Callable[..., Any], int]:
+    """``function`` compiled for one signature, from the cache or made now: to call from Python, and its address.
+
+    What Python gets is Numba's own wrapper of the machine code. The dispatcher would look for the signature that fits,
+    which takes longer than a small kernel.
+    """
+    result = _compile(function, signature, nogil=nogil)
+    return result.entry_point, _address(result)
+
+
+def compiled_address(function: Callable[..., Any], signature: Any) -> int:
+    """The same, for compiled code only."""
+    return _address(_compile(function, signature, no_cpython_wrapper=True, no_cfunc_wrapper=True))
+
+
+def _address(result: Any) -> int:
+    address: int = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+    return address
+
+
+def _compile(function: Callable[..., Any], signature: Any, **options: bool) -> Any:
+    dispatcher = numba.njit(error_model="numpy", **options)(function)
     dispatcher._cache = KernelCache(function)
     dispatcher.compile(signature)
     dispatcher.disable_compile()
-    return dispatcher
+    _COMPILED.append(dispatcher)
+    return dispatcher.overloads[signature.args]

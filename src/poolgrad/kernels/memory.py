@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 
 # A piece of a kernel. Dividing by zero is not an exception here: the check would keep loops from being vectorised.
 # Nobody calls it from Python or C, so it needs no wrappers, which take longer to compile than most pieces.
-_OPTIONS = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+_OPTIONS = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 piece = njit(**_OPTIONS)
 # One that is compiled only as part of its callers: small ones, for speed, and large ones with a single caller, since
 # everything below a piece is optimised again with each piece above it.

@@ -1,0 +1,91 @@
+"""One part of a task: which units, which scratch, and the jump to the kernel's machine code.
+
+Kernels are called by their address, so this is compiled once and serves them all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import carray, from_dtype, types
+from numba.extending import intrinsic
+
+from .memory import inlined_piece, piece
+from .record import RECORD
+from .task import TASK
+
+RECORDS = types.Array(from_dtype(RECORD), 1, "C")
+
+
+def kernel_signature(tensors: int, compute: str) -> Any:
+    """The plan's record, the addresses of tensors and of scratch for numbers and integers, a range of units, a zero."""
+    return types.int64(RECORDS, *[types.int64] * (tensors + 4), getattr(types, compute))
+
+
+def _pointer_to(dtype: Any) -> Any:
+    kind = types.CPointer(from_dtype(dtype))
+
+    @intrinsic
+    def cast(typing_context: Any, address: types.Type) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+            return builder.inttoptr(args[0], context.get_value_type(kind))
+
+        return kind(types.int64), generate
+
+    return cast
+
+
+_to_task, _to_record = _pointer_to(TASK), _pointer_to(RECORD)
+
+
+@inlined_piece
+def task_at(address: int) -> Any:
+    return carray(_to_task(address), 1)[0]
+
+
+def caller_of(compiled: Any) -> Any:
+    """What calls compiled code of a signature by its address."""
+
+    @intrinsic
+    def call(typing_context: Any, address: types.Type, arguments: types.Type) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+            kind = context.call_conv.get_function_type(compiled.return_type, compiled.args)
+            target = builder.inttoptr(args[0], kind.as_pointer())
+            given = [builder.extract_value(args[1], i) for i in range(len(compiled.args))]
+            _, result = context.call_conv.call_function(builder, target, compiled.return_type, compiled.args, given)
+            return result  # nothing here raises, so there is no status to look at
+
+        return compiled.return_type(types.int64, types.Tuple(compiled.args)), generate
+
+    return call
+
+
+_call_2_f32, _call_2_f64 = caller_of(kernel_signature(2, "float32")), caller_of(kernel_signature(2, "float64"))
+_call_3_f32, _call_3_f64 = caller_of(kernel_signature(3, "float32")), caller_of(kernel_signature(3, "float64"))
+
+
+@piece
+def run_part(task_address: int, scratch: int, one: int, two: int, three: int, part: int) -> int:
+    """The kernel's answer: the place of the first bad index, or -1."""
+    task = task_at(task_address)
+    records = carray(_to_record(task.record), 1)
+    integers = scratch + part * task.part_bytes
+    floats = integers + task.integer_bytes
+    begin, end = task.units * part // task.parts, task.units * (part + 1) // task.parts
+    if task.tensors == 2:
+        if task.double:
+            return _call_2_f64(task.kernel, (records, one, two, floats, integers, begin, end, types.float64(0)))
+        return _call_2_f32(task.kernel, (records, one, two, floats, integers, begin, end, types.float32(0)))
+    if task.double:
+        return _call_3_f64(task.kernel, (records, one, two, three, floats, integers, begin, end, types.float64(0)))
+    return _call_3_f32(task.kernel, (records, one, two, three, floats, integers, begin, end, types.float32(0)))
+
+
+@piece
+def run_alone(task: int, scratch: int, one: int, two: int, three: int) -> int:
+    """All parts, one after the other."""
+    first = types.uint64(-1)
+    for part in range(task_at(task).parts):
+        first = min(first, types.uint64(run_part(task, scratch, one, two, three, part)))
+    return types.int64(first)
