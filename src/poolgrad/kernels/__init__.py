@@ -39,13 +39,19 @@ def _load(name: str, compute: str) -> Callable[..., int]:
     import numpy as np
     from numba import from_dtype, typeof, types
 
-    from . import average, scatter
+    from . import average, max_pixels, max_tiles, scatter
     from .cache import compiled
     from .record import RECORD
 
     functions: dict[str, tuple[Callable[..., Any], int]] = {
         "average": (average.average, 2),
         "scatter": (scatter.scatter, 3),
+        "scatter_dense": (scatter.scatter_dense, 3),
+        "scatter_together": (scatter.scatter_together, 3),
+        "max_pixels": (max_pixels.max_pixels, 3),
+        "max_tiles_2": (max_tiles.max_tiles_2, 3),
+        "max_tiles_3": (max_tiles.max_tiles_3, 3),
+        "max_tiles_4": (max_tiles.max_tiles_4, 3),
     }
     function, tensors = functions[name]
     typeof(np.zeros(1, RECORD))  # imports what Numba would import with the first call, after the lock

@@ -31,7 +31,10 @@ _NUMBER_FIELDS = (
     "plain",  # a result row lies in memory as it does in scratch
     "streaming",  # write past the caches
     "direct",  # scatter into the output itself
-    "together",  # scatter all channels of a pixel together
+    "dense",  # the rows of a result plane touch: it is one run of memory
+    "storage",  # bytes of a stored number
+    "wide_row",  # numbers of a widened row of gradients
+    "batch",  # planes that are scattered before they are written
     "tile",  # columns at once
     "chunk",  # windows at once
     "longer",  # room for the quotients that a chunk needs
@@ -46,3 +49,7 @@ RECORD = np.dtype(
 
 # What kernels may overrun in scratch, in elements, and how many rows of a plane they tabulate.
 ROOM, WIDE_ROOM, ROWS_IN_TABLE = 16, 64, 1024
+# Finished numbers that are gathered in scratch before they are written, beside the last rows and their overrun.
+GATHERED = 1024
+# What a kernel returns if there is no bad index.
+NOTHING = -1

@@ -10,12 +10,12 @@ from typing import Any
 
 from numba import types
 
+from .astray import is_outside
+from .emitting import emit, fetch_row
 from .memory import add_at, inlined_piece, piece, read_at, read_i32, read_i64
-from .record import BFLOAT16, FLOAT16, INT32, LANES
+from .record import BFLOAT16, FLOAT16, INT32, LANES, NOTHING
 from .rows import load_row, store_row, zero_row
-from .vectors import splat, store
-
-NOTHING = -1
+from .vectors import fence, itemsize, read, splat, store, write
 
 
 @piece
@@ -36,12 +36,6 @@ def store_plane(plan: Any, target: int, plane: int, unit: Any) -> None:
         for h in range(plan.size[1]):
             row = plane + h * width * plan.itemsize
             store_row(target + h * plan.result_steps[3], plan.result_steps[4], plan.code, row, width, unit)
-
-
-@inlined_piece
-def is_outside(index: int, size: int) -> bool:
-    """One comparison for both ends: a negative index is a huge unsigned one."""
-    return types.uint64(index) >= types.uint64(size)
 
 
 @piece
@@ -134,11 +128,162 @@ def first_outside(plan: Any, indices: int, begin: int, end: int) -> int:
 
 
 @piece
-def scatter_together(plan: Any, grad: int, indices: int, result: int, begin: int, end: int, unit: Any) -> int:
+def scatter_plane(plan: Any, source: int, pointers: int, target: int, floats: int, unit: Any) -> int:
+    """One plane of the result, cleared and filled; the place of the first bad index in it, or NOTHING.
+
+    Halves are widened into scratch and summed up there, in a plane behind them.
+    """
+    plane = floats + plan.chunk * plan.itemsize
+    if plan.direct:
+        clear_plane(plan, target)
+        return add_plane(plan, source, pointers, target, plan.result_steps[3], plan.result_steps[4], floats, unit)
+    zero_plane(plane, plan.size[1] * plan.size[2], unit)
+    bad = add_plane(plan, source, pointers, plane, plan.size[2] * plan.itemsize, plan.itemsize, floats, unit)
+    if bad == NOTHING:
+        store_plane(plan, target, plane, unit)
+    return bad
+
+
+@inlined_piece
+def zero_plane(plane: int, n: int, unit: Any) -> None:
+    """In scratch, with some overrun."""
+    for i in range(0, n, LANES):
+        store(plane, i, splat(unit))
+
+
+@piece
+def add_plane(
+    plan: Any, source: int, pointers: int, into: int, row_step: int, step: int, floats: int, unit: Any
+) -> int:
+    """Add all gradients of a plane; the place of the first bad index in it, or NOTHING."""
+    rows, columns = plan.out[1], plan.out[2]
+    grad_step, index_step = plan.grad_steps[4], plan.index_steps[4]
+    if plan.grad_steps[3] == columns * grad_step and plan.index_steps[3] == columns * index_step:
+        rows, columns = 1, rows * columns  # gradients and indices of a plane are one long row each
+    widened = plan.code in (FLOAT16, BFLOAT16)
+    chunk = plan.chunk if widened else columns
+    for oh in range(rows):
+        for left in range(0, columns, max(chunk, 1)):
+            number = min(chunk, columns - left)
+            grads, here = source + oh * plan.grad_steps[3] + left * grad_step, grad_step
+            if widened:
+                load_row(grads, grad_step, plan.code, 0, floats, number, unit)
+                grads, here = floats, plan.itemsize
+            where = pointers + oh * plan.index_steps[3] + left * index_step
+            bad = add_run(
+                grads,
+                here,
+                where,
+                index_step,
+                plan.index_code,
+                number,
+                into,
+                plan.size[1],
+                plan.size[2],
+                row_step,
+                step,
+                unit,
+            )
+            if bad != NOTHING:
+                return oh * columns + left + bad
+    return NOTHING
+
+
+@piece
+def add_flat(grads: int, indices: int, code: int, n: int, target: int, size: int, unit: Any) -> bool:
+    """Add n neighbouring gradients to a plane that is one run of memory; False if an index is outside it."""
+    step = itemsize(unit)
+    if code == INT32:
+        for i in range(n):
+            index = types.int64(read_i32(indices, i * 4))
+            if is_outside(index, size):
+                return False
+            add_at(target, index * step, read(grads, i, unit))
+    else:
+        for i in range(n):
+            index = read_i64(indices, i * 8)
+            if is_outside(index, size):
+                return False
+            add_at(target, index * step, read(grads, i, unit))
+    return True
+
+
+@piece
+def zero_exactly(target: int, n: int, unit: Any) -> None:
+    """n zeros of the compute type, no more. Vectors beat the library's fill: the lines are in the first-level cache."""
+    if n >= LANES:
+        for i in range(0, n - LANES + 1, LANES):
+            store(target, i, splat(unit))
+        store(target, n - LANES, splat(unit))
+    else:
+        for i in range(n):
+            write(target, i, unit)
+
+
+def scatter(
+    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+) -> int:
+    """Planes ``begin`` to ``end``. Returns the place of the first bad index, counted over all planes, or NOTHING."""
+    plan = records[0]
+    for p in range(begin, end):
+        n, c = p // plan.channels, p % plan.channels
+        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
+        pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
+        target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
+        bad = scatter_plane(plan, source, pointers, target, floats, unit)
+        if bad != NOTHING:
+            return p * plan.out[1] * plan.out[2] + bad
+    return NOTHING
+
+
+def scatter_dense(
+    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+) -> int:
+    """Where gradients, indices and results of a plane are one run of memory each: some planes at a time.
+
+    They grow in the output itself if it stays in a cache. Otherwise they grow in scratch, as halves always do.
+    """
+    plan = records[0]
+    size, number, itemsize = plan.size[1] * plan.size[2], plan.out[1] * plan.out[2], plan.itemsize
+    index_size = 4 if plan.index_code == INT32 else 8
+    widened = plan.code == FLOAT16 or plan.code == BFLOAT16
+    chunk = plan.chunk if widened else number
+    scratch = floats + plan.chunk * itemsize
+    n, c = begin // plan.channels, begin % plan.channels
+    for p in range(begin, end, plan.batch):
+        planes = min(plan.batch, end - p)
+        target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
+        into = target if plan.direct else scratch
+        zero_exactly(into, planes * size, unit)
+        for _ in range(planes):
+            source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
+            pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
+            for left in range(0, number, chunk):
+                here, grads = min(chunk, number - left), source + left * plan.storage
+                if widened:
+                    fetch_row(grads, plan.storage, plan.code, here, here, floats, unit)
+                    grads = floats
+                if not add_flat(grads, pointers + left * index_size, plan.index_code, here, into, size, unit):
+                    return first_outside(plan, indices, n * plan.channels + c, end)
+            into += size * itemsize
+            c += 1
+            if c == plan.channels:
+                n, c = n + 1, 0
+        if not plan.direct:
+            emit(target, scratch, planes * size, plan.code, plan.streaming, True, unit)
+    if plan.streaming:
+        fence()
+    return NOTHING
+
+
+def scatter_together(
+    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+) -> int:
     """Where the channels of a pixel are neighbours in memory: all planes of an image at once, pixel by pixel.
 
     Plane by plane every cache line would be fetched once per channel. Within each plane the order is the same.
     """
+    plan = records[0]
     p = begin
     while p < end:
         n, c = p // plan.channels, p % plan.channels
@@ -150,49 +295,4 @@ def scatter_together(plan: Any, grad: int, indices: int, result: int, begin: int
         if not add_together(plan, grads, pointers, target, number, unit):
             return first_outside(plan, indices, begin, end)
         p += number
-    return NOTHING
-
-
-def scatter(
-    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    """Planes ``begin`` to ``end``. Returns the place of the first bad index, counted over all planes, or NOTHING."""
-    plan = records[0]
-    if plan.together:
-        return scatter_together(plan, grad, indices, result, begin, end, unit)
-    height, width, itemsize = plan.size[1], plan.size[2], plan.itemsize
-    rows, columns = plan.out[1], plan.out[2]
-    grad_step, index_step = plan.grad_steps[4], plan.index_steps[4]
-    if plan.grad_steps[3] == columns * grad_step and plan.index_steps[3] == columns * index_step:
-        rows, columns = 1, rows * columns  # gradients and indices of a plane are one long row each
-    widened = plan.code in (FLOAT16, BFLOAT16)  # halves are widened into scratch before they are added
-    chunk = plan.chunk if widened else columns
-    plane = floats + plan.chunk * itemsize
-    for p in range(begin, end):
-        n, c = p // plan.channels, p % plan.channels
-        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
-        pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
-        target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
-        if plan.direct:
-            into, row_step, step = target, plan.result_steps[3], plan.result_steps[4]
-            clear_plane(plan, target)
-        else:
-            into, row_step, step = plane, width * itemsize, itemsize
-            for i in range(0, height * width, LANES):
-                store(plane, i, splat(unit))
-        for oh in range(rows):
-            for left in range(0, columns, max(chunk, 1)):
-                number = min(chunk, columns - left)
-                grads, here = source + oh * plan.grad_steps[3] + left * grad_step, grad_step
-                if widened:
-                    load_row(grads, grad_step, plan.code, 0, floats, number, unit)
-                    grads, here = floats, itemsize
-                where = pointers + oh * plan.index_steps[3] + left * index_step
-                bad = add_run(
-                    grads, here, where, index_step, plan.index_code, number, into, height, width, row_step, step, unit
-                )
-                if bad != NOTHING:
-                    return (p * rows + oh) * columns + left + bad
-        if not plan.direct:
-            store_plane(plan, target, plane, unit)
     return NOTHING
