@@ -279,6 +279,29 @@ def test_planes_in_batches(dtype: Any, taken: list[str], threads: None, monkeypa
     assert set(taken) == {"scatter_dense"}
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_planes_are_cleared_as_indices_come(dtype: Any, taken: list[str]) -> None:
+    """Whether indices rise, fall, jump or stay; in planes of more elements than are cleared at a time."""
+    for width, order in itertools.product(
+        (1, 1023, 1024, 1025, 1031, 2048, 5000), ("up", "down", "any", "last", "first")
+    ):
+        random = np.random.default_rng(width)
+        grad = random.standard_normal((1, 2, 1, 300)).astype(dtype)
+        indices = random.integers(0, width, grad.shape)
+        if order in ("up", "down"):
+            indices.sort()
+        indices = {"down": indices[..., ::-1], "last": 0 * indices + width - 1, "first": 0 * indices}.get(
+            order, indices
+        )
+        out = Guarded((1, 2, 1, width), dtype)
+        poolgrad.adaptive_max_pool2d_backward(grad, out.array.shape, np.ascontiguousarray(indices), out=out.array)
+        out.assert_untouched()
+        expected = np.zeros((2, width), np.float64 if dtype == np.float64 else np.float32)
+        np.add.at(expected, (np.arange(2)[:, None], indices.reshape(2, -1)), grad.reshape(2, -1).astype(expected.dtype))
+        assert_same_bits(out.array.reshape(2, -1), expected.astype(dtype))
+    assert set(taken) == {"scatter_dense"}
+
+
 def test_scratch_of_maxima_is_bounded() -> None:
     """Float32 needs no plane of its own, however long its rows and however many its channels."""
     name = "aclnnMaxPool2dWithIndicesBackward"
@@ -315,6 +338,7 @@ def test_kernels_on_a_plain_cpu(tmp_path: Any) -> None:
     if not memory.llvm.get_process_triple().startswith("x86_64"):
         pytest.skip("the baseline without half conversion is x86-64's")
     program = """if True:
+        import itertools
         import numpy as np, poolgrad
 
         def last(a):
@@ -324,7 +348,7 @@ def test_kernels_on_a_plain_cpu(tmp_path: Any) -> None:
         for size, k, s in (((1, 8, 6, 36), 2, 2), ((1, 8, 9, 36), 3, 3), ((1, 8, 4, 36), 4, 4), ((1, 8, 6, 7), 3, 1)):
             outs = [(n - k) // s + 1 for n in size[2:]]
             starts = np.arange(outs[0])[:, None] * s * size[3] + np.arange(outs[1]) * s
-            for dtype, astray, lay in ((d, a, l) for d in (np.float16, np.float32) for a in (0, 1) for l in (np.copy, last)):
+            for dtype, astray, lay in itertools.product((np.float16, np.float32), (0, 1), (np.copy, last)):
                 grad = random.standard_normal((*size[:2], *outs)).astype(dtype)
                 where = np.broadcast_to(starts, grad.shape).copy()
                 where[0, 0, 0, 0] += astray * (size[2] * size[3] - 1)

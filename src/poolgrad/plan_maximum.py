@@ -148,7 +148,7 @@ def _by_tiles(
     record: Record, axes: tuple[Axis, Axis], views: tuple[_View, _View, _View], count: int, parts: int
 ) -> _Way | None:
     """Windows that touch and do not overlap, none of them cut off: squares of the stride's size."""
-    rows, columns = axes
+    columns = axes[1]
     stride = columns.stride
     squares = all(
         axis.kernel <= axis.stride == stride and axis.pad == 0 and axis.out * stride <= axis.size for axis in axes

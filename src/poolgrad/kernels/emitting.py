@@ -25,7 +25,7 @@ from .memory import (
 )
 from .record import BFLOAT16, FLOAT16, LANES
 from .rows import load_row, store_row
-from .vectors import _part, _pointer, itemsize, load, store, stream
+from .vectors import _pointer, itemsize, load, store, stream
 
 LINE = 64  # bytes of a cache line
 
@@ -150,7 +150,7 @@ def emit(target: int, source: int, n: int, code: int, streaming: bool, is_last: 
 
     Otherwise up to the end of the last whole cache line, so that the next run begins with one.
     """
-    storage = 2 if code == FLOAT16 or code == BFLOAT16 else itemsize(unit)
+    storage = 2 if code in (FLOAT16, BFLOAT16) else itemsize(unit)
     done = 0
     if streaming and target % LINE != 0:  # up to a cache line; numbers may lie across lines, and then none begins one
         done = min((LINE - target % LINE) // storage, n)
@@ -180,23 +180,3 @@ def emit(target: int, source: int, n: int, code: int, streaming: bool, is_last: 
         store_row(target + done * storage, storage, code, source + done * itemsize(unit), n - done, unit)
         done = n
     return done
-
-
-@intrinsic
-def _prefetch(typing_context: Any, address: types.Type) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        pointer = ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [pointer, _INT32, _INT32, _INT32])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
-        flags = [ir.Constant(_INT32, flag) for flag in (0, 3, 1)]  # to read, into the first-level cache, data
-        builder.call(function, [builder.inttoptr(args[0], pointer), *flags])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), generate
-
-
-@inlined_piece
-def announce(address: int, length: int) -> None:
-    """Some bytes will be read soon. It need not be so, and they need not be there: nothing is read by this."""
-    for i in range(0, length, LINE):
-        _prefetch(address + i)

@@ -1,5 +1,6 @@
 """The gradient of every maximum: add each gradient where its index points, in its own plane.
 
+Three kernels: for planes that are runs of memory, for channels that lie side by side, and for anything else.
 Gradients of one plane are added in ascending order of their place, so duplicates always add up to the same bits.
 The range of an index is data, so it is checked here, before the write that it names.
 """
@@ -16,6 +17,9 @@ from .memory import add_at, inlined_piece, piece, read_at, read_i32, read_i64
 from .record import BFLOAT16, FLOAT16, INT32, LANES, NOTHING
 from .rows import load_row, store_row, zero_row
 from .vectors import fence, itemsize, read, splat, store, write
+
+# So many elements of a plane are cleared at a time: a page of float32.
+CLEARED_AHEAD = 1024
 
 
 @piece
@@ -56,26 +60,13 @@ def add_run(
     """Add n gradients to a plane in memory; returns the place of the first index outside it, or NOTHING."""
     size = height * width
     flat = row_step == width * target_step  # the plane is one long row
-    if flat and index_code == INT32:
-        for i in range(n):
-            index = types.int64(read_i32(indices, i * index_step))
-            if is_outside(index, size):
-                return i
-            add_at(target, index * target_step, read_at(grads, i * step, unit))
-    elif flat:
-        for i in range(n):
-            index = read_i64(indices, i * index_step)
-            if is_outside(index, size):
-                return i
-            add_at(target, index * target_step, read_at(grads, i * step, unit))
-    else:
-        for i in range(n):
-            at = i * index_step
-            index = types.int64(read_i32(indices, at)) if index_code == INT32 else read_i64(indices, at)
-            if is_outside(index, size):
-                return i
-            place = index // width * row_step + index % width * target_step
-            add_at(target, place, read_at(grads, i * step, unit))
+    for i in range(n):
+        at = i * index_step
+        index = types.int64(read_i32(indices, at)) if index_code == INT32 else read_i64(indices, at)
+        if is_outside(index, size):
+            return i
+        place = index * target_step if flat else index // width * row_step + index % width * target_step
+        add_at(target, place, read_at(grads, i * step, unit))
     return NOTHING
 
 
@@ -129,7 +120,7 @@ def first_outside(plan: Any, indices: int, begin: int, end: int) -> int:
 
 @piece
 def scatter_plane(plan: Any, source: int, pointers: int, target: int, floats: int, unit: Any) -> int:
-    """One plane of the result, cleared and filled; the place of the first bad index in it, or NOTHING.
+    """One plane of the result of any steps; the place of the first bad index in it, or NOTHING.
 
     Halves are widened into scratch and summed up there, in a plane behind them.
     """
@@ -190,25 +181,6 @@ def add_plane(
 
 
 @piece
-def add_flat(grads: int, indices: int, code: int, n: int, target: int, size: int, unit: Any) -> bool:
-    """Add n neighbouring gradients to a plane that is one run of memory; False if an index is outside it."""
-    step = itemsize(unit)
-    if code == INT32:
-        for i in range(n):
-            index = types.int64(read_i32(indices, i * 4))
-            if is_outside(index, size):
-                return False
-            add_at(target, index * step, read(grads, i, unit))
-    else:
-        for i in range(n):
-            index = read_i64(indices, i * 8)
-            if is_outside(index, size):
-                return False
-            add_at(target, index * step, read(grads, i, unit))
-    return True
-
-
-@piece
 def zero_exactly(target: int, n: int, unit: Any) -> None:
     """n zeros of the compute type, no more. Vectors beat the library's fill: the lines are in the first-level cache."""
     if n >= LANES:
@@ -236,6 +208,43 @@ def scatter(
     return NOTHING
 
 
+@piece
+def clear_on(target: int, cleared: int, index: int, size: int, unit: Any) -> int:
+    """Clear a plane some way beyond an index; returns how far it is clear now, or NOTHING if the index is outside."""
+    if is_outside(index, size):
+        return NOTHING
+    stop = min(index + CLEARED_AHEAD, size)
+    zero_exactly(target + cleared * itemsize(unit), stop - cleared, unit)
+    return stop
+
+
+@piece
+def add_flat(grads: int, indices: int, code: int, n: int, target: int, size: int, cleared: int, unit: Any) -> int:
+    """Add n neighbouring gradients to a plane that is one run of memory, of which ``cleared`` elements are clear.
+
+    Returns how many are clear then, or NOTHING if an index is outside the plane. Indices rise by and large, so the
+    plane is cleared as they come, and what is cleared is still in the first-level cache when gradients arrive.
+    """
+    step = itemsize(unit)
+    if code == INT32:
+        for i in range(n):
+            index = types.int64(read_i32(indices, i * 4))
+            if is_outside(index, cleared):
+                cleared = clear_on(target, cleared, index, size, unit)
+                if cleared == NOTHING:
+                    return NOTHING
+            add_at(target, index * step, read(grads, i, unit))
+    else:
+        for i in range(n):
+            index = read_i64(indices, i * 8)
+            if is_outside(index, cleared):
+                cleared = clear_on(target, cleared, index, size, unit)
+                if cleared == NOTHING:
+                    return NOTHING
+            add_at(target, index * step, read(grads, i, unit))
+    return cleared
+
+
 def scatter_dense(
     records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
 ) -> int:
@@ -244,18 +253,20 @@ def scatter_dense(
     They grow in the output itself if it stays in a cache. Otherwise they grow in scratch, as halves always do.
     """
     plan = records[0]
-    size, number, itemsize = plan.size[1] * plan.size[2], plan.out[1] * plan.out[2], plan.itemsize
+    size, number, step = plan.size[1] * plan.size[2], plan.out[1] * plan.out[2], plan.itemsize
     index_size = 4 if plan.index_code == INT32 else 8
     widened = plan.code == FLOAT16 or plan.code == BFLOAT16
     chunk = plan.chunk if widened else number
-    scratch = floats + plan.chunk * itemsize
+    scratch = floats + plan.chunk * step
     n, c = begin // plan.channels, begin % plan.channels
     for p in range(begin, end, plan.batch):
         planes = min(plan.batch, end - p)
         target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
         into = target if plan.direct else scratch
-        zero_exactly(into, planes * size, unit)
+        if planes > 1:
+            zero_exactly(into, planes * size, unit)
         for _ in range(planes):
+            cleared = size if planes > 1 else 0
             source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
             pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
             for left in range(0, number, chunk):
@@ -263,9 +274,12 @@ def scatter_dense(
                 if widened:
                     fetch_row(grads, plan.storage, plan.code, here, here, floats, unit)
                     grads = floats
-                if not add_flat(grads, pointers + left * index_size, plan.index_code, here, into, size, unit):
+                where = pointers + left * index_size
+                cleared = add_flat(grads, where, plan.index_code, here, into, size, cleared, unit)
+                if cleared == NOTHING:
                     return first_outside(plan, indices, n * plan.channels + c, end)
-            into += size * itemsize
+            zero_exactly(into + cleared * step, size - cleared, unit)
+            into += size * step
             c += 1
             if c == plan.channels:
                 n, c = n + 1, 0
