@@ -2,7 +2,7 @@
 
 A plan is made once, before any tensor memory is touched, and may run many times. Its ``record`` is all that a
 kernel is told: sizes, windows, steps in bytes and type codes. Work is counted in units (rows for averages,
-planes for scatters); threads take contiguous ranges of units, which never changes a result.
+planes or groups of channels for maxima); threads take contiguous ranges of units, which never changes a result.
 """
 
 from __future__ import annotations

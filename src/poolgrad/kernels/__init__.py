@@ -19,7 +19,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def kernel(name: str, compute: str) -> Callable[..., int]:
-    """The kernel of that name ("average", "scatter") for one compute dtype, compiled if need be.
+    """The kernel of that name (a row of the table below) for one compute dtype, compiled if need be.
 
     Arguments: the plan's record, the addresses of inputs, output, float and integer scratch, a range of units, and a
     zero of the compute dtype. It returns the place of the first bad index, or -1.
