@@ -169,11 +169,15 @@ def _by_scatter(record: Record, source: _View, where: _View, target: _View, coun
     plane_size, number = math.prod(target.planes.spatial), math.prod(source.planes.spatial)
     views = (source, where, target)
     chunk = 0 if record["plain"] else min(number, plans.MOST_WINDOWS_AT_ONCE)
-    record["chunk"] = chunk
     if number and all(view.has_dense_planes for view in views):
-        batch = max(BATCH_BYTES // (plane_size * int(record["itemsize"][0])), 1) if target.is_dense else 1
-        record["batch"] = batch
+        batch = 1
+        if all(view.is_dense for view in views):
+            planes = BATCH_BYTES // (plane_size * int(record["itemsize"][0]))
+            batch = max(min(planes, plans.MOST_WINDOWS_AT_ONCE // number), 1)
+            chunk = 0 if record["plain"] else max(chunk, batch * number)
+        record["batch"], record["chunk"] = batch, chunk
         return _Way("scatter_dense", count, chunk + (0 if record["direct"] else batch * plane_size + ROOM))
+    record["chunk"] = chunk
     # Halves would need a float32 plane for each channel.
     if record["direct"] and target.planes.shape[1] > 1 and all(v.planes.steps[1] == v.dtype.itemsize for v in views):
         return _Way("scatter_together", count)

@@ -245,44 +245,76 @@ def add_flat(grads: int, indices: int, code: int, n: int, target: int, size: int
     return cleared
 
 
+@piece
+def add_planes(grads: int, indices: int, code: int, planes: int, n: int, target: int, size: int, unit: Any) -> bool:
+    """The same for clear planes that follow each other, as do their gradients; False if an index is outside its own."""
+    step, at = itemsize(unit), 0
+    if code == INT32:
+        for _ in range(planes):
+            for i in range(at, at + n):
+                index = types.int64(read_i32(indices, i * 4))
+                if is_outside(index, size):
+                    return False
+                add_at(target, index * step, read(grads, i, unit))
+            at += n
+            target += size * step
+    else:
+        for _ in range(planes):
+            for i in range(at, at + n):
+                index = read_i64(indices, i * 8)
+                if is_outside(index, size):
+                    return False
+                add_at(target, index * step, read(grads, i, unit))
+            at += n
+            target += size * step
+    return True
+
+
+@piece
+def fill_plane(plan: Any, grads: int, indices: int, into: int, floats: int, unit: Any) -> bool:
+    """One plane that is a run of memory; False if an index is outside it. Halves are widened in chunks."""
+    size, number, cleared = plan.size[1] * plan.size[2], plan.out[1] * plan.out[2], 0
+    if plan.plain:
+        cleared = add_flat(grads, indices, plan.index_code, number, into, size, 0, unit)
+    else:
+        index_size, left = 4 if plan.index_code == INT32 else 8, 0
+        while left < number and cleared != NOTHING:
+            here = min(plan.chunk, number - left)
+            fetch_row(grads + left * plan.storage, plan.storage, plan.code, here, here, floats, unit)
+            where = indices + left * index_size
+            cleared = add_flat(floats, where, plan.index_code, here, into, size, cleared, unit)
+            left += here
+    if cleared == NOTHING:
+        return False
+    zero_exactly(into + cleared * plan.itemsize, size - cleared, unit)
+    return True
+
+
 def scatter_dense(
     records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
 ) -> int:
-    """Where gradients, indices and results of a plane are one run of memory each: some planes at a time.
-
-    They grow in the output itself if it stays in a cache. Otherwise they grow in scratch, as halves always do.
+    """Where gradients, indices and results of a plane are one run of memory each. Small ones that follow each other
+    are done some at a time. Halves grow in scratch, the others in the output itself.
     """
     plan = records[0]
-    size, number, step = plan.size[1] * plan.size[2], plan.out[1] * plan.out[2], plan.itemsize
-    index_size = 4 if plan.index_code == INT32 else 8
-    widened = plan.code == FLOAT16 or plan.code == BFLOAT16
-    chunk = plan.chunk if widened else number
-    scratch = floats + plan.chunk * step
-    n, c = begin // plan.channels, begin % plan.channels
+    size, number = plan.size[1] * plan.size[2], plan.out[1] * plan.out[2]
+    scratch = floats + plan.chunk * plan.itemsize
     for p in range(begin, end, plan.batch):
-        planes = min(plan.batch, end - p)
+        planes, n, c = min(plan.batch, end - p), p // plan.channels, p % plan.channels
+        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
+        pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
         target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
         into = target if plan.direct else scratch
-        if planes > 1:
+        if planes == 1:
+            done = fill_plane(plan, source, pointers, into, floats, unit)
+        else:
             zero_exactly(into, planes * size, unit)
-        for _ in range(planes):
-            cleared = size if planes > 1 else 0
-            source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
-            pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
-            for left in range(0, number, chunk):
-                here, grads = min(chunk, number - left), source + left * plan.storage
-                if widened:
-                    fetch_row(grads, plan.storage, plan.code, here, here, floats, unit)
-                    grads = floats
-                where = pointers + left * index_size
-                cleared = add_flat(grads, where, plan.index_code, here, into, size, cleared, unit)
-                if cleared == NOTHING:
-                    return first_outside(plan, indices, n * plan.channels + c, end)
-            zero_exactly(into + cleared * step, size - cleared, unit)
-            into += size * step
-            c += 1
-            if c == plan.channels:
-                n, c = n + 1, 0
+            if not plan.plain:
+                fetch_row(source, plan.storage, plan.code, planes * number, planes * number, floats, unit)
+                source = floats
+            done = add_planes(source, pointers, plan.index_code, planes, number, into, size, unit)
+        if not done:
+            return first_outside(plan, indices, p, end)
         if not plan.direct:
             emit(target, scratch, planes * size, plan.code, plan.streaming, True, unit)
     if plan.streaming:
