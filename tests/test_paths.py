@@ -265,45 +265,6 @@ def test_long_windows_of_pixels_keep_their_sums(monkeypatch: Any) -> None:
     assert np.array_equal(got, expected)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
-@pytest.mark.parametrize("channels", [2, 3, 8, 19])
-def test_channels_side_by_side(dtype: Any, index_dtype: Any, channels: int, monkeypatch: Any) -> None:
-    """Pixel by pixel the planes come out as plane by plane: duplicates, any split of the channels, and bad indices."""
-    with_limits(monkeypatch, {"BYTES_PER_PART": 1})
-    plans = recording(monkeypatch)
-    grad = gradient((2, channels, 5, 6), dtype)
-    indices = np.random.default_rng(2).integers(0, 7, grad.shape).astype(index_dtype)
-    shape = (2, channels, 10, 12)
-    expected = poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, 2)
-    assert not plans[-1].record["together"][0]
-
-    try:
-        for threads in (1, 2, 3, 7):
-            poolgrad.set_num_threads(threads)
-            room = np.full((2, 12, 14, channels), 77, dtype)
-            out = room[:, 1:-1, 1:-1].transpose(0, 3, 1, 2)  # rows that do not touch
-            poolgrad.max_pool2d_with_indices_backward(channels_last(grad), shape, channels_last(indices), 2, out=out)
-            assert plans[-1].record["together"][0]
-            assert np.array_equal(out, expected)
-            out[:] = 77
-            assert (room == 77).all()
-            assert np.array_equal(
-                poolgrad.max_pool2d_with_indices_backward(
-                    channels_last(grad), channels_last(np.zeros(shape, dtype)), channels_last(indices), 2
-                ),
-                expected,
-            )
-            bad = indices.copy()
-            bad[0, 1, 4, 5], bad[1, 0, 0, 0], bad[0, 1, 2, 3] = 120, -1, 1000
-            with pytest.raises(poolgrad.IndexRangeError, match=r"indices\[0, 1, 2, 3\] = 1000"):
-                poolgrad.max_pool2d_with_indices_backward(
-                    channels_last(grad), shape, channels_last(bad), 2, out=channels_last(expected)
-                )
-    finally:
-        poolgrad.set_num_threads(2)
-
-
 def described(value: Any) -> Any:
     if not isinstance(value, T):
         return value

@@ -2,7 +2,7 @@
 
 A plan is made once, before any tensor memory is touched, and may run many times. Its ``record`` is all that a
 kernel is told: sizes, windows, steps in bytes and type codes. Work is counted in units (rows for averages,
-planes for scatters); threads take contiguous ranges of units, which never changes a result.
+planes or groups of channels for maxima); threads take contiguous ranges of units, which never changes a result.
 """
 
 from __future__ import annotations
@@ -277,42 +277,6 @@ def _lanes_scratch(axes: Axes) -> tuple[int, int]:
     pixels = rows * min(terms, 3) + (elements + axes[2].size if overlapping else 0)
     floats = LANES * LANES + gradients + LANES + LANES * pixels
     return floats, gradients + elements + 2 * LANES + axes[2].size + 2 * axes[1].size + LONGEST_TABLE
-
-
-def plan_scatter(call: Call, *, grad: str, indices: str, result: str, layout: str) -> Plan:
-    """The scatter kernel: every gradient is added where its index points in its own plane."""
-    source, where, target = call.tensor(grad), call.tensor(indices), call.tensor(result)
-    planes, windows = as_planes(target, layout), as_planes(source, layout)
-    plane_size = math.prod(planes.spatial)
-    nothing_flows = source.count == 0
-    count = target.count // plane_size if target.count else 0
-    # Sums of halves need a float32 plane to grow in; floats grow in the output itself.
-    direct = nothing_flows or target.dtype in (FLOAT32, FLOAT64)
-    halves = target.dtype in (FLOAT16, BFLOAT16)
-    chunk = min(math.prod(windows.spatial), MOST_WINDOWS_AT_ONCE) if halves and count else 0
-
-    record = np.zeros(1, RECORD)
-    record["channels"], record["code"], record["index_code"] = planes.shape[1], CODES[target.dtype], CODES[where.dtype]
-    record["size"], record["out"] = planes.spatial, windows.spatial
-    record["grad_steps"], record["result_steps"] = windows.steps, planes.steps
-    record["index_steps"] = as_planes(where, layout).steps
-    # Channels that lie side by side are worked on together; halves would need a float32 plane for each.
-    side_by_side = all(as_planes(t, layout).steps[1] == t.dtype.itemsize for t in (source, where, target))
-    record["together"] = direct and planes.shape[1] > 1 and plane_size > 1 and side_by_side
-    compute = _compute_dtype(target.dtype)
-    record["direct"], record["chunk"], record["itemsize"] = direct, chunk, np.dtype(compute).itemsize
-    return Plan(
-        call=call,
-        kernel="scatter" if count else "",
-        compute=compute,
-        record=record,
-        inputs=(grad, indices),
-        output=result,
-        units=count,
-        parts=_parts(count, source, where, target),
-        floats=chunk + (0 if direct else plane_size + ROOM) if count else 0,
-        integers=0,
-    )
 
 
 def _record(dtype: DType, channels: int, axes: tuple[Axis, ...]) -> npt.NDArray[np.void]:

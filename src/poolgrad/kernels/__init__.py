@@ -37,7 +37,7 @@ def _alone() -> Iterator[None]:
 
 
 def kernel_address(name: str, compute: str) -> int:
-    """Where the machine code of a kernel ("average", "scatter") for one compute dtype is, compiled if need be.
+    """Where the machine code of a kernel for one compute dtype is, compiled if need be.
 
     Kernels are Python functions of the plan's record, the addresses of inputs, output, float and integer scratch, a
     range of units, and a zero of the compute dtype. They return the place of the first bad index, or -1.
@@ -49,6 +49,22 @@ def kernel_address(name: str, compute: str) -> int:
     return found
 
 
+# Where each kernel stands; only what is used is imported.
+_MODULES = {
+    "average": "average",
+    "average_blocks": "average_blocks",
+    "average_disjoint": "average_disjoint",
+    "average_global": "average_global",
+    "average_lanes": "average_lanes",
+    "average_pixels": "average_pixels",
+    "max_pixels": "max_pixels",
+    "max_tiles_2": "max_tiles",
+    "max_tiles_3": "max_tiles",
+    "max_tiles_4": "max_tiles",
+    "scatter": "scatter",
+    "scatter_dense": "scatter",
+    "scatter_together": "scatter",
+}
 _ADDRESSES: dict[tuple[str, str], int] = {}
 
 
@@ -86,11 +102,11 @@ def load_worker() -> Compiled:
 
 @cache
 def _load_kernel(name: str, compute: str) -> int:
-    """A kernel is the function that has the name of its module. How many tensors it takes its parameters tell."""
     from .cache import compiled_address
     from .runner import kernel_signature
 
-    function = getattr(import_module(f".{name}", __name__), name)
+    function = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    # How many tensors it takes its parameters tell.
     tensors = function.__code__.co_argcount - len(("records", "floats", "integers", "begin", "end", "unit"))
     return compiled_address(function, kernel_signature(tensors, compute))
 

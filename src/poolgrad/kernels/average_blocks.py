@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .expanding import NOTHING, Scratch, Tile, expanded_row, row_kernel, run_of_row, write_answer
+from .expanding import Scratch, Tile, expanded_row, row_kernel, run_of_row, write_answer
 from .geometry import ROWS
 from .memory import inlined_piece, piece, write_i64
+from .record import NOTHING
 from .spreading import fill
 from .sums import add_row, copy_row
 

@@ -9,10 +9,8 @@ from numba import types
 from .halves import float_to_bfloat, float_to_half
 from .memory import float_of_bits, inlined_piece, piece, write_i64, write_u16
 from .quotients import divide_row
-from .record import BFLOAT16, FLOAT16, LANES
+from .record import BFLOAT16, FLOAT16, LANES, NOTHING
 from .vectors import as_unit, fence, read, splat, store, stream, write
-
-NOTHING = -1
 
 
 @piece

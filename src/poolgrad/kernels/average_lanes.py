@@ -18,13 +18,11 @@ from ..windows import ADAPTIVE
 from .geometry import COLUMNS, DEPTH, ROWS, count_of, most_windows, run_of
 from .halves import load_bfloats, load_halves, store_bfloats, store_halves
 from .memory import inlined_piece, piece, read_i64, write_i64
-from .record import KEPT, LANES, READ_BFLOATS, READ_FLOATS
+from .record import KEPT, LANES, NOTHING, READ_BFLOATS, READ_FLOATS
 from .rows import load_row, store_row
 from .spreading import fill
 from .sums import add_row, sum_rows
 from .vectors import add, as_unit, divide, load, splat, store, transpose, write
-
-NOTHING = -1
 
 
 class Scratch(NamedTuple):

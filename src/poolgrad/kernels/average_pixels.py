@@ -15,12 +15,10 @@ from ..windows import ADAPTIVE
 from .geometry import COLUMNS, DEPTH, ROWS, count_of, most_windows, run_of
 from .memory import inlined_piece, piece, read_i64, write_i64
 from .quotients import divide_row
-from .record import LONGEST_TABLE, WRITE_BFLOATS, WRITE_FLOATS, WRITE_HALVES
+from .record import LONGEST_TABLE, NOTHING, WRITE_BFLOATS, WRITE_FLOATS, WRITE_HALVES
 from .spreading import fill
 from .sums import add_row, store_sum, store_sum_as_bfloats, store_sum_as_halves, stream_sum, sum_rows
 from .vectors import as_unit, fence
-
-NOTHING = -1
 
 
 class Scratch(NamedTuple):

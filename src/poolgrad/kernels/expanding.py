@@ -13,13 +13,21 @@ from typing import Any, NamedTuple
 from .geometry import COLUMNS, DEPTH, ROWS, bounds_of, count_of, run_of, window_count
 from .memory import inlined_piece, piece, read_i64, write_i64
 from .quotients import divide_row, scale_divisors
-from .record import LANES, LONGEST_TABLE, ROOM, ROWS_IN_TABLE, WIDE_ROOM, WRITE_BFLOATS, WRITE_FLOATS, WRITE_HALVES
+from .record import (
+    LANES,
+    LONGEST_TABLE,
+    NOTHING,
+    ROOM,
+    ROWS_IN_TABLE,
+    WIDE_ROOM,
+    WRITE_BFLOATS,
+    WRITE_FLOATS,
+    WRITE_HALVES,
+)
 from .rows import store_row
 from .spreading import fill, interleave, lay_windows, shifts_for, sum_fours
 from .sums import store_sum, store_sum_as_bfloats, store_sum_as_halves, stream_sum, sum_rows
 from .vectors import as_unit, fence, write
-
-NOTHING = -1
 
 
 class Tile(NamedTuple):

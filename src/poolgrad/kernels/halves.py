@@ -147,7 +147,7 @@ def _vector_loader(convert: Convert) -> Any:
     return load
 
 
-def _vector_storer(convert: Convert) -> Any:
+def _vector_storer(convert: Convert, *, streaming: bool = False) -> Any:
     @intrinsic
     def store(typing_context: Any, base: types.Type, index: types.Type, vector: types.Type) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
@@ -155,7 +155,10 @@ def _vector_storer(convert: Convert) -> Any:
             if vector.element is types.float64:
                 value = builder.fptrunc(value, ir.VectorType(_FLOAT, LANES))
             stored = convert(builder, value)
-            builder.store(stored, pointer_to(builder, args[0], args[1], _SHORT, stored.type), align=1)
+            pointer = pointer_to(builder, args[0], args[1], _SHORT, stored.type)
+            written = builder.store(stored, pointer, align=16 if streaming else 1)
+            if streaming:
+                written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT, 1)]))
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, vector), generate
@@ -163,5 +166,7 @@ def _vector_storer(convert: Convert) -> Any:
     return store
 
 
-load_halves, store_halves = _vector_loader(_widen), _vector_storer(_narrow)
-load_bfloats, store_bfloats = _vector_loader(_widen_bfloat), _vector_storer(_narrow_bfloat)
+# Eight numbers at an address and an index, as in vectors.py; streams need an address that is a multiple of 16 bytes.
+load_halves, load_bfloats = _vector_loader(_widen), _vector_loader(_widen_bfloat)
+store_halves, stream_halves = _vector_storer(_narrow), _vector_storer(_narrow, streaming=True)
+store_bfloats, stream_bfloats = _vector_storer(_narrow_bfloat), _vector_storer(_narrow_bfloat, streaming=True)

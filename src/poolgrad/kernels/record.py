@@ -37,12 +37,14 @@ _NUMBER_FIELDS = (
     "overlapping",  # more than one row of gradients flows into a row of the result
     "reading",
     "writing",
+    "plain",  # the result is of the compute type
     "streaming",  # write past the caches
     "direct",  # scatter into the output itself
-    "together",  # scatter all channels of a pixel together
+    "dense",  # the rows of a result plane touch: it is one run of memory
+    "wide_row",  # numbers of a widened row of gradients
     "tile",  # columns at once
     "chunk",  # windows at once, and some room
-    "batch",  # rows of gradients that are expanded together, a power of two
+    "batch",  # rows of gradients that are expanded together, a power of two; planes that are scattered together
     "batch_bits",  # its logarithm
     "pitch",  # from row to row of a batch's quotients
     "longer",  # room for all of these
@@ -60,3 +62,7 @@ RECORD = np.dtype(
 ROOM, WIDE_ROOM, ROWS_IN_TABLE = 32, 64, 1024
 # The longest list of rows that are added together.
 LONGEST_TABLE = 32
+# Finished numbers that are gathered in scratch before they are written, beside the last rows and their overrun.
+GATHERED = 1024
+# What a kernel returns if there is no bad index.
+NOTHING = -1

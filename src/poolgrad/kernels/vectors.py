@@ -51,6 +51,22 @@ def _part(builder: ir.IRBuilder, vector: ir.Value, start: int, length: int) -> i
     return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)
 
 
+def _store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Value) -> None:
+    kind = vector.type
+    builder.store(vector, pointer_to(builder, base, index, kind.element, kind), align=1)
+
+
+def _stream(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Value) -> None:
+    """In parts of 16 bytes: large arrays begin at such addresses, hardly ever at larger ones."""
+    kind = vector.type
+    lanes = 16 // (4 if isinstance(kind.element, ir.FloatType) else 8)
+    for start in range(0, LANES, lanes):
+        part = _part(builder, vector, start, lanes)
+        at = builder.add(index, ir.Constant(_INT64, start))
+        written = builder.store(part, pointer_to(builder, base, at, kind.element, part.type), align=16)
+        written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT32, 1)]))
+
+
 @intrinsic
 def load(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
     """Eight elements from an index on."""
@@ -68,8 +84,7 @@ def store(typing_context: Any, base: types.Type, index: types.Type, vector: type
     """All eight elements, wherever they lie."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        kind = args[2].type
-        builder.store(args[2], pointer_to(builder, args[0], args[1], kind.element, kind), align=1)
+        _store(builder, *args)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, vector), generate
@@ -80,13 +95,7 @@ def stream(typing_context: Any, base: types.Type, index: types.Type, vector: typ
     """All eight elements past the caches; the address must be a multiple of 16 bytes."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        kind = args[2].type
-        lanes = 16 // (4 if isinstance(kind.element, ir.FloatType) else 8)
-        for start in range(0, LANES, lanes):
-            part = _part(builder, args[2], start, lanes)
-            index = builder.add(args[1], ir.Constant(_INT64, start))
-            written = builder.store(part, pointer_to(builder, args[0], index, kind.element, part.type), align=16)
-            written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT32, 1)]))
+        _stream(builder, *args)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, vector), generate

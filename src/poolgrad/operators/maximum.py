@@ -23,9 +23,10 @@ from ..checks import (
     sizes_fit,
 )
 from ..contract import LIBRARY, SAFE, Broken, Call, Check, Operator, Parameter
-from ..plan import Plan, plan_scatter
+from ..plan import Plan
+from ..plan_maximum import plan_maximum
 from ..products import A2, A3, A950, ANY
-from ..windows import has_empty_window
+from ..windows import COUNT_ONE, fixed, has_empty_window
 from .pooling import (
     EVERY_FLOAT,
     HALVES_AND_FLOAT,
@@ -97,7 +98,13 @@ def plane_below(limit: int) -> Check:
 
 def _plan_max_pool2d(call: Call) -> Plan:
     layout = "NHWC" if call.tensor("self").format == "NHWC" else "NCHW"
-    return plan_scatter(call, grad="gradOutput", indices="indices", result="gradInput", layout=layout)
+    height, width = (
+        fixed(w.size, w.out, kernel=w.dilation * (w.kernel - 1) + 1, stride=w.stride, pad=w.pad, counting=COUNT_ONE)
+        for w in windows_of(call)
+    )
+    return plan_maximum(
+        call, grad="gradOutput", indices="indices", result="gradInput", layout=layout, axes=(height, width)
+    )
 
 
 _MAX_PARAMETERS = (
@@ -160,7 +167,14 @@ MAX_POOL2D_WITH_INDICES_BACKWARD = Operator(
 
 
 def _plan_adaptive_max_pool2d(call: Call) -> Plan:
-    return plan_scatter(call, grad="gradOutput", indices="indices", result="gradInput", layout="NCHW")
+    size, out = plane_sizes(call), call.tensor("gradOutput").shape[-2:]
+    axes = None
+    if all(m > 0 and n % m == 0 for n, m in zip(size, out, strict=True)):  # windows of one length, side by side
+        height, width = (
+            fixed(n, m, kernel=n // m, stride=n // m, pad=0, counting=COUNT_ONE) for n, m in zip(size, out, strict=True)
+        )
+        axes = (height, width)
+    return plan_maximum(call, grad="gradOutput", indices="indices", result="gradInput", layout="NCHW", axes=axes)
 
 
 _ADAPTIVE_PARAMETERS = (

@@ -1,0 +1,88 @@
+"""From scratch to a dense output: runs of finished numbers, rounded to the storage type, past the caches if need be.
+
+Rows are appended to a buffer in scratch and leave it in long runs, so rows of any width are written in whole vectors.
+Stores past the caches fill whole cache lines: what does not is kept for the next run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .halves import load_bfloats, load_halves, store_bfloats, store_halves, stream_bfloats, stream_halves
+from .memory import inlined_piece, piece
+from .record import BFLOAT16, FLOAT16, LANES
+from .rows import load_row, store_row
+from .vectors import itemsize, load, store, stream
+
+LINE = 64  # bytes of a cache line
+
+
+@piece
+def fetch_row(base: int, step: int, code: int, n: int, room: int, row: int, unit: Any) -> None:
+    """Widen n elements of a tensor into scratch, and some overrun; ``room`` elements from the base on may be read."""
+    whole = (n + LANES - 1) // LANES * LANES  # in whole vectors, or with the last one laid back
+    if code == FLOAT16 and step == 2 and (room >= whole or n >= LANES):
+        stop = whole if room >= whole else n - LANES + 1
+        for i in range(0, stop, LANES):
+            store(row, i, load_halves(base, i, unit))
+        if room < whole:
+            store(row, n - LANES, load_halves(base, n - LANES, unit))
+    elif code == BFLOAT16 and step == 2 and (room >= whole or n >= LANES):
+        stop = whole if room >= whole else n - LANES + 1
+        for i in range(0, stop, LANES):
+            store(row, i, load_bfloats(base, i, unit))
+        if room < whole:
+            store(row, n - LANES, load_bfloats(base, n - LANES, unit))
+    elif code != FLOAT16 and code != BFLOAT16 and step == itemsize(unit) and room >= whole:
+        for i in range(0, whole, LANES):
+            store(row, i, load(base, i, unit))
+    else:
+        load_row(base, step, code, 0, row, n, unit)
+
+
+@inlined_piece
+def emit_plain(target: int, source: int, n: int, streaming: bool, unit: Any) -> None:
+    if streaming:
+        for i in range(0, n, LANES):
+            stream(target, i, load(source, i, unit))
+    else:
+        for i in range(0, n, LANES):
+            store(target, i, load(source, i, unit))
+
+
+@piece
+def emit(target: int, source: int, n: int, code: int, streaming: bool, is_last: bool, unit: Any) -> int:
+    """Write the first of n neighbouring numbers; returns how many: all of them if these are the last.
+
+    Otherwise up to the end of the last whole cache line, so that the next run begins with one.
+    """
+    storage = 2 if code in (FLOAT16, BFLOAT16) else itemsize(unit)
+    done = 0
+    if streaming and target % LINE != 0:  # up to a cache line; numbers may lie across lines, and then none begins one
+        done = min((LINE - target % LINE) // storage, n)
+        store_row(target, storage, code, source, done, unit)
+        streaming = (target + done * storage) % LINE == 0
+    at, left = target + done * storage, source + done * itemsize(unit)
+    per_line = LINE // storage
+    whole = (n - done) // per_line * per_line
+    if code == FLOAT16:
+        if streaming:
+            for i in range(0, whole, LANES):
+                stream_halves(at, i, load(left, i, unit))
+        else:
+            for i in range(0, whole, LANES):
+                store_halves(at, i, load(left, i, unit))
+    elif code == BFLOAT16:
+        if streaming:
+            for i in range(0, whole, LANES):
+                stream_bfloats(at, i, load(left, i, unit))
+        else:
+            for i in range(0, whole, LANES):
+                store_bfloats(at, i, load(left, i, unit))
+    else:
+        emit_plain(at, left, whole, streaming, unit)
+    done += whole
+    if is_last and done < n:
+        store_row(target + done * storage, storage, code, source + done * itemsize(unit), n - done, unit)
+        done = n
+    return done

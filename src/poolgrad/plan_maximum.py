@@ -1,0 +1,197 @@
+"""The plan of a max pooling gradient: which kernel finds the place of each gradient fastest.
+
+All of them give the same bits: every gradient is added where its index points in its own plane, in ascending order.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import plan as plans
+from .contract import Call
+from .dtypes import DType
+from .kernels.record import GATHERED, LANES, RECORD, ROOM
+from .plan import CODES, Plan, _compute_dtype, _parts, _power_of_two
+from .tensor import Planes, as_planes
+from .windows import Axis
+
+# Windows that touch are laid out by constant shuffles up to this stride, at least a vector of them to a row.
+# Beyond it few gradients meet many zeros, and a scatter is as fast.
+LARGEST_TILE, NARROWEST_ROW = 4, LANES
+# Up to so many windows over an element, asking each of them is faster than a scatter where channels lie side by side.
+MOST_ASKED = 9
+# Rows of pixels that are made together: they share windows.
+MOST_ROWS_TOGETHER = 4
+# Small planes are cleared and filled some at a time, while all of them are in the first-level cache.
+BATCH_BYTES = 1 << 13
+
+
+class _View(NamedTuple):
+    """A tensor as planes, and its type."""
+
+    planes: Planes
+    dtype: DType
+
+    @property
+    def has_dense_rows(self) -> bool:
+        return self.planes.has_neighbours(self.dtype.itemsize)
+
+    @property
+    def has_dense_planes(self) -> bool:
+        """Whether each plane is one run of memory."""
+        return self.planes.is_dense(self.dtype.itemsize)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether all planes are one run of memory, in ascending order."""
+        number, channels = self.planes.shape[:2]
+        plane = math.prod(self.planes.spatial) * self.dtype.itemsize
+        steps = self.planes.steps
+        return (
+            self.has_dense_planes
+            and (channels == 1 or steps[1] == plane)
+            and (number == 1 or steps[0] == channels * plane)
+        )
+
+
+class _Way(NamedTuple):
+    """A kernel, what it counts as units, and the scratch that it needs."""
+
+    kernel: str
+    units: int
+    floats: int = 0
+    integers: int = 0
+
+
+Record = npt.NDArray[np.void]
+
+
+def plan_maximum(
+    call: Call, *, grad: str, indices: str, result: str, layout: str, axes: tuple[Axis, Axis] | None
+) -> Plan:
+    """Every gradient is added where its index points in its own plane.
+
+    ``axes`` are the windows along H and W, if they are fixed ones. They decide how that is done, never what comes out.
+    """
+    tensors = [call.tensor(name) for name in (grad, indices, result)]
+    source, where, target = (_View(as_planes(tensor, layout), tensor.dtype) for tensor in tensors)
+    compute = _compute_dtype(target.dtype)
+    plane_size = math.prod(target.planes.spatial)
+    count = tensors[2].count // plane_size if tensors[2].count else 0
+    flows = tensors[0].count > 0
+
+    record = np.zeros(1, RECORD)
+    record["channels"] = target.planes.shape[1]
+    record["code"], record["index_code"] = CODES[target.dtype], CODES[where.dtype]
+    record["size"], record["out"] = target.planes.spatial, source.planes.spatial
+    record["grad_steps"], record["index_steps"] = source.planes.steps, where.planes.steps
+    record["result_steps"] = target.planes.steps
+    record["itemsize"], record["stored"] = np.dtype(compute).itemsize, target.dtype.itemsize
+    # Sums of halves need a float32 plane to grow in; floats grow in the output itself.
+    record["plain"] = target.dtype.name == compute
+    record["direct"] = record["plain"] or not flows
+    record["dense"] = target.has_dense_planes
+    # A cache that is to hold the output would hold the inputs, too.
+    traffic = sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
+    record["streaming"] = traffic >= plans.STREAM_FROM
+    parts = _parts(count, *tensors)
+    way = None
+    if axes is not None and count and flows and plane_size < 2**31:  # places are compared in 32 bits
+        views = (source, where, target)
+        way = _by_pixels(record, axes, views, count, parts) or _by_tiles(record, axes, views, count, parts)
+    if way is None:
+        way = _by_scatter(record, source, where, target, count)
+    return Plan(
+        call=call,
+        kernel=way.kernel if count else "",
+        compute=compute,
+        record=record,
+        inputs=(grad, indices),
+        output=result,
+        units=way.units,
+        parts=max(1, min(parts, way.units)),
+        floats=way.floats if count else 0,
+        integers=way.integers if count else 0,
+    )
+
+
+def _by_pixels(
+    record: Record, axes: tuple[Axis, Axis], views: tuple[_View, _View, _View], count: int, parts: int
+) -> _Way | None:
+    """Channels side by side, in whole vectors."""
+    rows, columns = axes
+    channels = views[2].planes.shape[1]
+    side_by_side = channels > 1 and all(view.planes.steps[1] == view.dtype.itemsize for view in views)
+    if not side_by_side or channels % LANES or rows.longest_run * columns.longest_run > MOST_ASKED:
+        return None
+    together = min(rows.stride, MOST_ROWS_TOGETHER)
+    slots, row, wide_row = 0, 0, 0
+    if not record["plain"]:  # rows of the result and the rows of gradients that they ask, in the compute type
+        slots = _power_of_two(rows.longest_run + together)
+        row, wide_row = columns.size * channels, columns.out * channels
+    floats = together * row + slots * wide_row + ROOM
+    if not _fits(record, floats, parts):
+        return None
+    _set_windows(record, axes)
+    record["tile"], record["longer"] = together, row
+    record["row_slots"], record["wide_row"] = slots, wide_row
+    integers = 2 * together + 2 * rows.longest_run * columns.longest_run + 1
+    return _Way("max_pixels", count // LANES, floats + _astray(record), integers)
+
+
+def _by_tiles(
+    record: Record, axes: tuple[Axis, Axis], views: tuple[_View, _View, _View], count: int, parts: int
+) -> _Way | None:
+    """Windows that touch and do not overlap, none of them cut off: squares of the stride's size."""
+    columns = axes[1]
+    stride = columns.stride
+    squares = all(
+        axis.kernel <= axis.stride == stride and axis.pad == 0 and axis.out * stride <= axis.size for axis in axes
+    )
+    if not squares or not 2 <= stride <= LARGEST_TILE or columns.out < NARROWEST_ROW:
+        return None
+    if not all(view.has_dense_rows for view in views) or not (record["plain"] or record["dense"]):
+        return None
+    floats = GATHERED + stride * columns.size + ROOM + columns.out + ROOM
+    if not _fits(record, floats, parts):
+        return None
+    _set_windows(record, axes)
+    return _Way(f"max_tiles_{stride}", count, floats + _astray(record))
+
+
+def _by_scatter(record: Record, source: _View, where: _View, target: _View, count: int) -> _Way:
+    """Anything at all."""
+    plane_size, number = math.prod(target.planes.spatial), math.prod(source.planes.spatial)
+    views = (source, where, target)
+    chunk = 0 if record["plain"] else min(number, plans.MOST_WINDOWS_AT_ONCE)
+    if number and all(view.has_dense_planes for view in views):
+        batch = 1
+        if all(view.is_dense for view in views):
+            planes = BATCH_BYTES // (plane_size * int(record["itemsize"][0]))
+            batch = max(min(planes, plans.MOST_WINDOWS_AT_ONCE // number), 1)
+            chunk = 0 if record["plain"] else max(chunk, batch * number)
+        record["batch"], record["chunk"] = batch, chunk
+        return _Way("scatter_dense", count, chunk + (0 if record["direct"] else batch * plane_size + ROOM))
+    record["chunk"] = chunk
+    # Halves would need a float32 plane for each channel.
+    if record["direct"] and target.planes.shape[1] > 1 and all(v.planes.steps[1] == v.dtype.itemsize for v in views):
+        return _Way("scatter_together", count)
+    return _Way("scatter", count, chunk + (0 if record["direct"] else plane_size + ROOM))
+
+
+def _set_windows(record: Record, axes: tuple[Axis, Axis]) -> None:
+    for name in ("kernel", "stride", "pad"):
+        record[name][0, 1:] = [getattr(axis, name) for axis in axes]
+
+
+def _fits(record: Record, floats: int, parts: int) -> bool:
+    return floats * int(record["itemsize"][0]) <= min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts)
+
+
+def _astray(record: Record) -> int:
+    """Where halves are summed up in a plane whose indices went astray."""
+    return 0 if record["direct"] else int(record["size"][0].prod()) + ROOM

@@ -1,0 +1,378 @@
+"""Every way to the gradient of a maximum gives the bits of the plain scatter, and a test knows which way it took."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from contract_cases import LEGAL, T
+from oracle import DTYPES, HALVES, INDEX_DTYPES, Guarded, assert_same_bits
+from test_paths import channels_last, described
+
+import poolgrad
+from poolgrad import plan, plan_maximum
+from poolgrad.contract import prepare
+from poolgrad.kernels import memory
+from poolgrad.operators import REGISTRY
+from poolgrad.products import ANY
+from poolgrad.windows import pooled_size
+
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kernels of all plans that are made from now on, and no verdict is kept from before."""
+    kernels: list[str] = []
+    original = poolgrad.functional.prepare
+
+    def watch(*arguments: Any) -> plan.Plan:
+        made = original(*arguments)
+        kernels.append(made.kernel)
+        return made
+
+    monkeypatch.setattr(poolgrad.functional, "prepare", watch)
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    monkeypatch.setattr(plan, "BYTES_PER_PART", 1)
+    return kernels
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    before = poolgrad.get_num_threads()
+    poolgrad.set_num_threads(3)
+    yield
+    poolgrad.set_num_threads(before)
+
+
+def gradients_and_indices(
+    shape: tuple[int, int, int, int], dtype: Any, index_dtype: Any, kernel: int, stride: int, pad: int, ceil: bool
+) -> tuple[Array, Array]:
+    """Random gradients with special values among them, and an index inside each window."""
+    random = np.random.default_rng(abs(hash((shape, kernel, stride, pad))) % 2**32)
+    height, width = shape[2:]
+    outs = [pooled_size(n, kernel=kernel, stride=stride, pad=pad, ceil_mode=ceil) for n in (height, width)]
+    grad = random.standard_normal((*shape[:2], *outs)).astype(dtype)
+    flat = grad.reshape(-1)
+    places = random.permutation(flat.size)[:6]
+    flat[places] = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, -0.0], dtype)[: places.size]
+    rows, columns = (
+        [(max(o * stride - pad, 0), min(o * stride - pad + kernel, n)) for o in range(out)]
+        for n, out in zip((height, width), outs, strict=True)
+    )
+    h = np.stack([random.integers(low, high, (*shape[:2], outs[1])) for low, high in rows], axis=2)
+    w = np.stack([random.integers(low, high, (*shape[:2], outs[0])) for low, high in columns], axis=3)
+    return grad, (h * width + w).astype(index_dtype)
+
+
+def by_scatter(monkeypatch: pytest.MonkeyPatch, taken: list[str], *arguments: Any) -> Array:
+    """The same call with the other ways closed."""
+    with monkeypatch.context() as closed:
+        closed.setattr(poolgrad.functional, "_VERDICTS", {})
+        closed.setattr(plan_maximum, "LARGEST_TILE", 0)
+        closed.setattr(plan_maximum, "MOST_ASKED", 0)
+        answer: Array = poolgrad.max_pool2d_with_indices_backward(*arguments)
+    assert taken.pop().startswith("scatter")
+    return answer
+
+
+TILES = [(2, 2), (3, 3), (4, 4), (1, 2), (2, 3), (3, 4)]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_windows_that_touch(
+    dtype: Any, index_dtype: Any, streamed: bool, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every remainder of rows and columns, exact to the last byte, straight to the output and through scratch."""
+    if streamed:
+        monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    for (kernel, stride), windows, spare in itertools.product(TILES, (8, 9, 15, 16, 17, 23), range(4)):
+        if spare >= kernel:
+            continue
+        shape = (2, 2, 3 * stride + (spare + 1) % kernel, windows * stride + spare)
+        grad, indices = gradients_and_indices(shape, dtype, index_dtype, kernel, stride, 0, False)
+        arguments = (grad, shape, indices, kernel, stride)
+        expected = by_scatter(monkeypatch, taken, *arguments)
+        for layout in ("plain", "misaligned", "cropped"):
+            out = Guarded(shape, dtype, layout)
+            if layout == "misaligned" and spare:
+                continue
+            poolgrad.max_pool2d_with_indices_backward(*arguments, out=out.array)
+            assert_same_bits(out.array, expected)
+            out.assert_untouched()
+            tiled = layout == "plain" or dtype not in HALVES
+            assert taken.pop() == (f"max_tiles_{stride}" if tiled else "scatter")
+
+
+def test_long_rows_that_touch(taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than scratch gathers before it writes; in float16 a part of a cache line is left each time."""
+    monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    for dtype, width in itertools.product(DTYPES, (1023, 1025, 2048, 3001)):
+        shape = (1, 3, 9, width)
+        grad, indices = gradients_and_indices(shape, dtype, np.int64, 2, 2, 0, False)
+        expected = by_scatter(monkeypatch, taken, grad, shape, indices, 2)
+        out = Guarded(shape, dtype)
+        poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, 2, out=out.array)
+        assert taken.pop() == "max_tiles_2"
+        assert_same_bits(out.array, expected)
+        out.assert_untouched()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_adaptive_windows_of_one_length(dtype: Any, taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    shape = (2, 3, 12, 36)
+    grad, indices = gradients_and_indices(shape, dtype, np.int32, 3, 3, 0, False)
+    expected = by_scatter(monkeypatch, taken, grad, shape, indices, 3)
+    assert_same_bits(poolgrad.adaptive_max_pool2d_backward(grad, shape, indices), expected)
+    assert taken.pop() == "max_tiles_3"
+
+
+PIXELS = [(1, 1, 0), (2, 2, 0), (2, 2, 1), (3, 2, 1), (3, 2, 0), (3, 1, 1), (2, 1, 0), (3, 3, 1), (5, 3, 2), (3, 5, 0)]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_channels_that_lie_side_by_side(
+    dtype: Any, index_dtype: Any, streamed: bool, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Images split between threads, rows with gaps between them, windows cut off at every border."""
+    if streamed:
+        monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    sizes = ((7, 5), (6, 8), (1, 9), (8, 3))
+    for (kernel, stride, pad), size, channels, ceil in itertools.product(PIXELS, sizes, (8, 40), (False, True)):
+        shape = (2, channels, max(size[0], kernel), max(size[1], kernel))
+        grad, indices = gradients_and_indices(shape, dtype, index_dtype, kernel, stride, pad, ceil)
+        numbers = (kernel, stride, pad, 1, ceil)
+        expected = by_scatter(monkeypatch, taken, grad, shape, indices, *numbers)
+        for layout in ("channels last", "gaps"):
+            room = np.full((2, shape[2] + 2, shape[3] + 2, channels), 77, dtype)
+            crop = room[:, 1:-1, 1:-1] if layout == "gaps" else room[:, 1:-1].reshape(2, -1, channels)
+            if layout == "channels last":
+                crop = crop[:, : shape[2] * shape[3]].reshape(2, shape[2], shape[3], channels)
+            out = crop.transpose(0, 3, 1, 2)
+            poolgrad.max_pool2d_with_indices_backward(
+                channels_last(grad), shape, channels_last(indices), *numbers, out=out
+            )
+            assert taken.pop() == "max_pixels"
+            assert_same_bits(np.ascontiguousarray(out), expected)
+            out[:] = 77
+            assert (room == 77).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("channels", [2, 3, 19])
+def test_channels_that_fill_no_vector(channels: int, dtype: Any, taken: list[str], threads: None) -> None:
+    shape = (2, channels, 10, 12)
+    grad, indices = gradients_and_indices(shape, dtype, np.int32, 3, 2, 1, False)
+    expected = poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, 3, 2, 1)
+    x = channels_last(np.zeros(shape, dtype))
+    got = poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, channels_last(indices), 3, 2, 1)
+    assert_same_bits(got, expected)
+    assert taken == ["scatter_dense", "scatter" if dtype in HALVES else "scatter_together"]
+
+
+WAYS = [
+    ("max_tiles_2", (3, 5, 12, 34), 2, False),
+    ("max_tiles_4", (2, 2, 12, 40), 4, False),
+    ("max_pixels", (3, 16, 6, 7), 2, True),
+    ("scatter_dense", (3, 5, 12, 14), 2, False),
+    ("scatter_together", (3, 5, 6, 7), 2, True),
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_indices_that_went_astray(way: Any, dtype: Any, index_dtype: Any, taken: list[str]) -> None:
+    """One index outside its window, or all of them, in one plane or in all; the same for any number of threads."""
+    kernel, shape, size, last = way
+    if kernel == "scatter_together" and dtype in HALVES:
+        kernel = "scatter"
+    arrange = channels_last if last else np.ascontiguousarray
+    grad, good = gradients_and_indices(shape, dtype, index_dtype, size, size, 0, False)
+    far = shape[2] * shape[3] - 1
+    one, many = good.copy(), np.random.default_rng(3).integers(0, far + 1, good.shape).astype(index_dtype)
+    one[1, 1, 0, 0] = far
+    duplicates = np.full_like(good, far)
+    try:
+        for threads, indices in itertools.product((1, 2, 5), (good, one, many, duplicates)):
+            poolgrad.set_num_threads(threads)
+            expected = np.zeros(shape, np.float64 if dtype == np.float64 else np.float32)
+            with np.errstate(invalid="ignore"):
+                for n, c, oh, ow in np.ndindex(good.shape):
+                    expected[n, c].reshape(-1)[indices[n, c, oh, ow]] += grad[n, c, oh, ow].astype(expected.dtype)
+                expected = expected.astype(dtype)
+            out = arrange(np.full(shape, 77, dtype))
+            poolgrad.max_pool2d_with_indices_backward(arrange(grad), shape, arrange(indices), size, out=out)
+            assert_same_bits(np.ascontiguousarray(out), expected)
+    finally:
+        poolgrad.set_num_threads(2)
+    assert set(taken) == {kernel}
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_the_first_bad_index_of_every_way(way: Any, taken: list[str]) -> None:
+    kernel, shape, size, last = way
+    arrange = channels_last if last else np.ascontiguousarray
+    grad, good = gradients_and_indices(shape, np.float32, np.int64, size, size, 0, False)
+    x, plane = arrange(np.zeros(shape, np.float32)), shape[2] * shape[3]
+    try:
+        for threads, value in itertools.product((1, 2, 5), (-1, plane, 2**32, 2**32 + int(good[1, 1, 1, 2]), -(2**63))):
+            poolgrad.set_num_threads(threads)
+            bad = good.copy()
+            bad[1, 1, 1, 2], bad[1, 1, 2, 0], bad[2 % shape[0], 0, 0, 0], bad[0, 1, 0, 0] = (
+                value,
+                -7,
+                good[0, 0, 0, 0],
+                plane - 1,
+            )
+            bad[-1, -1, -1, -1] = plane + 9
+            with pytest.raises(poolgrad.IndexRangeError, match=rf"indices\[1, 1, 1, 2\] = {value} "):
+                poolgrad.max_pool2d_with_indices_backward(arrange(grad), x, arrange(bad), size)
+    finally:
+        poolgrad.set_num_threads(2)
+    assert set(taken) == {kernel}
+
+
+def test_rows_too_long_for_scratch_are_scattered(taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "PART_BUDGET", 4096)
+    for dtype in (np.float32, np.float16):
+        shape = (1, 8, 4, 64)
+        grad, indices = gradients_and_indices(shape, dtype, np.int32, 2, 2, 0, False)
+        first = poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, 2)
+        x = channels_last(np.zeros(shape, dtype))
+        last = poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, channels_last(indices), 2)
+        assert_same_bits(last, first)
+    assert taken == ["scatter_dense", "max_pixels", "scatter_dense", "scatter"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_planes_in_batches(dtype: Any, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as fit, one at a time, and chunks of a plane; exact to the last byte."""
+    for size, kernel, stride, pad in ((7, 3, 1, 1), (7, 2, 2, 0), (7, 7, 7, 0), (2, 2, 1, 0), (1, 1, 1, 0)):
+        shape = (5, 7, size, size)
+        grad, indices = gradients_and_indices(shape, dtype, np.int64, kernel, stride, pad, False)
+        answers = []
+        for limits in ({}, {"BATCH_BYTES": 1}, {"BATCH_BYTES": 1000}):
+            with monkeypatch.context() as limited:
+                limited.setattr(poolgrad.functional, "_VERDICTS", {})
+                limited.setattr(plan, "MOST_WINDOWS_AT_ONCE", 4 if limits else 4096)
+                limited.setattr(plan, "STREAM_FROM", 0 if limits else 1 << 30)
+                for name, value in limits.items():
+                    limited.setattr(plan_maximum, name, value)
+                out = Guarded(shape, dtype)
+                poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, kernel, stride, pad, out=out.array)
+                out.assert_untouched()
+                answers.append(out.array)
+        for answer in answers[1:]:
+            assert_same_bits(answer, answers[0])
+    assert set(taken) == {"scatter_dense"}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_planes_are_cleared_as_indices_come(dtype: Any, taken: list[str]) -> None:
+    """Whether indices rise, fall, jump or stay; in planes of more elements than are cleared at a time."""
+    for width, order in itertools.product(
+        (1, 1023, 1024, 1025, 1031, 2048, 5000), ("up", "down", "any", "last", "first")
+    ):
+        random = np.random.default_rng(width)
+        grad = random.standard_normal((1, 2, 1, 300)).astype(dtype)
+        indices = random.integers(0, width, grad.shape)
+        if order in ("up", "down"):
+            indices.sort()
+        indices = {"down": indices[..., ::-1], "last": 0 * indices + width - 1, "first": 0 * indices}.get(
+            order, indices
+        )
+        out = Guarded((1, 2, 1, width), dtype)
+        poolgrad.adaptive_max_pool2d_backward(grad, out.array.shape, np.ascontiguousarray(indices), out=out.array)
+        out.assert_untouched()
+        expected = np.zeros((2, width), np.float64 if dtype == np.float64 else np.float32)
+        np.add.at(expected, (np.arange(2)[:, None], indices.reshape(2, -1)), grad.reshape(2, -1).astype(expected.dtype))
+        assert_same_bits(out.array.reshape(2, -1), expected.astype(dtype))
+    assert set(taken) == {"scatter_dense"}
+
+
+def test_scratch_of_maxima_is_bounded() -> None:
+    """Float32 needs no plane of its own, however long its rows and however many its channels."""
+    name = "aclnnMaxPool2dWithIndicesBackward"
+    for threads, (height, width, channels), form in itertools.product(
+        (1, 64, 1000), ((2, 2**28, 1), (2**14, 2**14, 64), (8, 2**20, 4096)), ("NCHW", "NHWC")
+    ):
+        poolgrad.set_num_threads(threads)
+        try:
+            for kernel in (2, 3, 4):
+                out = (height - kernel) // kernel + 1, (width - kernel) // kernel + 1
+                if min(out) < 1:
+                    continue
+                shapes = [
+                    (1, channels, *size) if form == "NCHW" else (1, *size, channels) for size in ((height, width), out)
+                ]
+                values = LEGAL[name] | {
+                    "gradOutput": T(shapes[1], "float32", form),
+                    "self": T(shapes[0], "float32", form),
+                    "indices": T(shapes[1], "int32", form),
+                    "gradInput": T(shapes[0], "float32", form),
+                    "kernelSize": (kernel,),
+                    "stride": (kernel,),
+                    "padding": (0,),
+                    "dilation": (1,),
+                }
+                made = prepare(REGISTRY[name], ANY, {key: described(value) for key, value in values.items()})
+                assert made.scratch_bytes <= 64_000_000
+        finally:
+            poolgrad.set_num_threads(2)
+
+
+def test_kernels_on_a_plain_cpu(tmp_path: Any) -> None:
+    """On the x86-64 baseline every way compiles and gives the reference's numbers."""
+    if not memory.llvm.get_process_triple().startswith("x86_64"):
+        pytest.skip("the baseline without half conversion is x86-64's")
+    program = """if True:
+        import itertools
+        import numpy as np, poolgrad
+
+        def last(a):
+            return np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+
+        random = np.random.default_rng(1)
+        for size, k, s in (((1, 8, 6, 36), 2, 2), ((1, 8, 9, 36), 3, 3), ((1, 8, 4, 36), 4, 4), ((1, 8, 6, 7), 3, 1)):
+            outs = [(n - k) // s + 1 for n in size[2:]]
+            starts = np.arange(outs[0])[:, None] * s * size[3] + np.arange(outs[1]) * s
+            for dtype, astray, lay in itertools.product((np.float16, np.float32), (0, 1), (np.copy, last)):
+                grad = random.standard_normal((*size[:2], *outs)).astype(dtype)
+                where = np.broadcast_to(starts, grad.shape).copy()
+                where[0, 0, 0, 0] += astray * (size[2] * size[3] - 1)
+                expected = np.zeros((8, size[2] * size[3]), np.float32)
+                np.add.at(expected, (np.arange(8)[:, None], where.reshape(8, -1)), grad.reshape(8, -1))
+                x = lay(np.zeros(size, dtype))
+                got = poolgrad.max_pool2d_with_indices_backward(lay(grad), x, lay(where), k, s)
+                assert np.array_equal(got.reshape(8, -1), expected.astype(dtype)), (size, k, s, dtype, astray, lay)
+    """
+    environment = os.environ | {
+        "NUMBA_CPU_NAME": "x86-64",
+        "NUMBA_CPU_FEATURES": "",
+        "POOLGRAD_CACHE_DIR": str(tmp_path),
+    }
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+
+
+def test_halves_by_vectors_are_halves_by_numbers() -> None:
+    """All patterns through the vector conversions: widened, moved by windows of one element, rounded."""
+    for dtype in (np.float16, ml_dtypes.bfloat16):
+        every = np.arange(2**16, dtype=np.uint32).astype(np.uint16).view(dtype).reshape(1, 1, 256, 256)
+        places = (np.arange(256)[:, None] * 2 * 512 + np.arange(256) * 2).reshape(every.shape)
+        expected = np.zeros((1, 1, 512, 512), dtype)
+        expected[:, :, ::2, ::2] = every
+        expected.view(np.uint16)[expected.view(np.uint16) == 0x8000] = 0  # only the sign of zero is lost
+        assert_same_bits(poolgrad.max_pool2d_with_indices_backward(every, expected.shape, places, 2), expected)
