@@ -19,7 +19,7 @@ from test_paths import channels_last, described
 import poolgrad
 from poolgrad import plan, plan_maximum
 from poolgrad.contract import prepare
-from poolgrad.kernels import memory
+from poolgrad.kernels import halves
 from poolgrad.operators import REGISTRY
 from poolgrad.products import ANY
 from poolgrad.windows import pooled_size
@@ -335,7 +335,7 @@ def test_scratch_of_maxima_is_bounded() -> None:
 
 def test_kernels_on_a_plain_cpu(tmp_path: Any) -> None:
     """On the x86-64 baseline every way compiles and gives the reference's numbers."""
-    if not memory.llvm.get_process_triple().startswith("x86_64"):
+    if not halves.llvm.get_process_triple().startswith("x86_64"):
         pytest.skip("the baseline without half conversion is x86-64's")
     program = """if True:
         import itertools

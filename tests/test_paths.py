@@ -18,7 +18,7 @@ import poolgrad
 from poolgrad import plan, reference
 from poolgrad.contract import prepare
 from poolgrad.dtypes import DTYPES
-from poolgrad.kernels.record import ROOM
+from poolgrad.kernels.record import LANES, ROOM
 from poolgrad.operators import REGISTRY
 from poolgrad.products import ANY
 from poolgrad.tensor import Tensor, contiguous_strides
@@ -30,6 +30,11 @@ ROWS = {"LANES_BUDGET": 0}  # small planes too are worked on row by row
 # A limit of the plan, its value, and what the plan must show so that the test is known to reach the path.
 LIMITS: list[tuple[str, dict[str, int], Callable[[plan.Plan], bool]]] = [
     ("eight planes at a time", {"LANES_BUDGET": 1 << 30}, lambda p: p.kernel == "average_lanes" or is_global(p)),
+    (
+        "boxes",
+        {"STREAM_FROM": 0, "WIDTH_OF_BOXES": 0, "PIECE": 40},
+        lambda p: p.kernel == "average_disjoint" or not touches(p),
+    ),
     ("row by row", ROWS, lambda p: p.kernel == "average" or is_global(p)),
     ("narrow tiles", ROWS | {"WIDEST_TILE": 16, "NARROWEST_TILE": 8}, lambda p: bool(p.record["tile"][0] <= 16)),
     ("odd tiles", ROWS | {"WIDEST_TILE": 13, "NARROWEST_TILE": 8}, lambda p: bool(p.record["tile"][0] <= 13)),
@@ -54,6 +59,13 @@ LIMITS: list[tuple[str, dict[str, int], Callable[[plan.Plan], bool]]] = [
     ("many parts", {"BYTES_PER_PART": 1}, lambda p: True),
     ("many parts of rows", ROWS | {"BYTES_PER_PART": 1}, lambda p: True),
 ]
+
+
+def touches(made: plan.Plan) -> bool:
+    """Whether windows touch, none is cut off, and a row has a vector of them."""
+    record = made.record[0]
+    fixed = all(record["kernel"][1:] == record["stride"][1:]) and not any(record["pad"][1:])
+    return bool(fixed and all(record["out"] * record["stride"] <= record["size"]) and record["out"][2] >= LANES)
 
 
 def is_global(made: plan.Plan) -> bool:

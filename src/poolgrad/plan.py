@@ -52,7 +52,7 @@ _MOVES = {
 # One part's scratch should stay in a core's second-level cache; all parts together stay well below 64 MB.
 PART_BUDGET, TOTAL_BUDGET = 1 << 20, 32 << 20
 MOST_PARTS = 64
-WIDEST_TILE, NARROWEST_TILE = 1024, 64
+WIDEST_TILE, NARROWEST_TILE = 8192, 64
 MOST_WINDOWS_AT_ONCE = 4096
 # Fixed windows: strides that constant shuffles can lay out, and the longest sums that fit scratch.
 LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 2048
@@ -60,6 +60,9 @@ LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 2048
 LONGEST_BLOCK = 256
 # Rows that are expanded together, in numbers: what is made of them should stay in the first-level cache.
 BATCH = 2048
+# Windows that touch are written box by box, so many columns at a time, in rows of this width and beyond the caches:
+# there this comes near the speed of memory, and within them others are faster.
+WIDTH_OF_BOXES, PIECE = 96, 1024
 # Channels that are worked on together, and numbers in all their slots.
 MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 15
 # Gradients that are read at once where each fills a plane.
@@ -152,8 +155,13 @@ def plan_average(
     views = Views(axes, source, target, gradients, planes)
     booked = None
     if target.count:
-        booked = _for_whole_planes(views, record) or _in_pixels(views, record) or _in_lanes(views, record)
-        booked = booked or _in_rows(views, record)
+        booked = (
+            _for_whole_planes(views, record)
+            or _in_pixels(views, record)
+            or _in_boxes(views, record)
+            or _in_lanes(views, record)
+            or _in_rows(views, record)
+        )
     kernel, units, floats, integers = booked or ("", 0, 0, 0)
     # Lanes are worked on together, so a part of fewer would gain nothing.
     parts = _parts(-(-units // LANES) if kernel == "average_lanes" else units, source, target)
@@ -222,6 +230,23 @@ def _pixels_wide(columns: Axis, tile: int, terms: int) -> int:
     """Pixels of a slot: those of a row of quotients, and of the sums of windows, if there are any."""
     reach = columns.terms if columns.rule == FIXED else 1
     return (columns.windows_over(tile) + 2 * reach + 1) * min(terms, 3)
+
+
+def _in_boxes(views: Views, record: Record) -> Booking | None:
+    """Windows that touch and do not overlap, in rows that are long enough."""
+    axes, source, _, gradients, _ = views
+    touching = all(axis.rule == FIXED and axis.kernel == axis.stride and axis.pad == 0 for axis in axes)
+    inside = all(axis.out * axis.stride <= axis.size for axis in axes)
+    dense = record["writing"] and gradients.has_neighbours(source.dtype.itemsize)
+    long = record["streaming"] and axes[2].size >= WIDTH_OF_BOXES and axes[2].out >= LANES
+    if not (touching and inside and dense and long):
+        return None
+    record["divisor"] *= math.prod(axis.count(0) for axis in axes)
+    # Here: whether rows or layers are left over behind the last window.
+    record["overlapping"] = any(axis.out * axis.stride < axis.size for axis in axes[:2])
+    record["chunk"] = chunk = min(axes[2].out, max(PIECE // axes[2].stride, LANES))
+    floats = 2 * chunk + ROOM + chunk * axes[2].stride + WIDE_ROOM
+    return "average_disjoint", source.count // axes[2].out, floats, 1 + chunk
 
 
 def _in_lanes(views: Views, record: Record) -> Booking | None:
@@ -312,7 +337,7 @@ def _tiling(axes: Axes, streams: bool, block: int, budget: int) -> tuple[int, in
         return tile + WIDE_ROOM
 
     def fits(rows: int) -> bool:
-        return (depth_slots * rows + block) * wide() <= budget
+        return (depth_slots * rows + block + 8) * wide() <= budget  # with the rows of all steps before and after
 
     while not fits(2 * wanted) and tile > NARROWEST_TILE:
         tile //= 2

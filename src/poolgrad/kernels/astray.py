@@ -10,10 +10,9 @@ from typing import Any
 
 from numba import types
 
+from .halves import bfloat_to_float, half_to_float
 from .memory import (
     add_at,
-    bfloat_to_float,
-    half_to_float,
     inlined_piece,
     piece,
     read_f32,

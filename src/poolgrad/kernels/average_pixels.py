@@ -15,9 +15,9 @@ from ..windows import ADAPTIVE
 from .geometry import COLUMNS, DEPTH, ROWS, count_of, most_windows, run_of
 from .memory import inlined_piece, piece, read_i64, write_i64
 from .quotients import divide_row
-from .record import LONGEST_TABLE, NOTHING, WRITE_BFLOATS, WRITE_FLOATS, WRITE_HALVES
+from .record import LONGEST_TABLE, NOTHING
 from .spreading import fill
-from .sums import add_row, store_sum, store_sum_as_bfloats, store_sum_as_halves, stream_sum, sum_rows
+from .sums import add_row, sum_rows, write_sum
 from .vectors import as_unit, fence
 
 
@@ -137,19 +137,6 @@ def row_at(plan: Any, source: int, od: int, oh: int, tile: Tile, scratch: Scratc
 
 
 @inlined_piece
-def write_pixel(plan: Any, target: int, rows: int, count: int, unit: Any) -> None:
-    if plan.writing == WRITE_FLOATS:
-        if plan.streaming and target % 16 == 0 and plan.pixel * plan.itemsize % 16 == 0:
-            stream_sum(target, rows, count, plan.pixel, unit)
-        else:
-            store_sum(target, rows, count, plan.pixel, unit)
-    elif plan.writing == WRITE_HALVES:
-        store_sum_as_halves(target, rows, count, plan.pixel, unit)
-    elif plan.writing == WRITE_BFLOATS:
-        store_sum_as_bfloats(target, rows, count, plan.pixel, unit)
-
-
-@inlined_piece
 def answer(plan: Any, target: int, layers: int, count: int, tile: Tile, scratch: Scratch, unit: Any) -> None:
     """One row of the result: ``layers`` times ``count`` rows, whose slots stand in a table."""
     for w in range(tile.right - tile.left):
@@ -164,7 +151,7 @@ def answer(plan: Any, target: int, layers: int, count: int, tile: Tile, scratch:
                     add_row(scratch.total, into, plan.pixel, unit)
         if layers > 1:
             write_i64(scratch.rows, 0, scratch.total)
-        write_pixel(plan, at, scratch.rows, 1 if layers > 1 else count, unit)
+        write_sum(plan, at, scratch.rows, 1 if layers > 1 else count, plan.pixel, unit)
 
 
 @piece
@@ -173,7 +160,7 @@ def write_zeros(plan: Any, target: int, tile: Tile, scratch: Scratch, unit: Any)
     fill(scratch.total, 0, plan.pixel, unit)
     write_i64(scratch.rows, 0, scratch.total)
     for w in range(tile.right - tile.left):
-        write_pixel(plan, target + w * plan.result_steps[4], scratch.rows, 1, unit)
+        write_sum(plan, target + w * plan.result_steps[4], scratch.rows, 1, plan.pixel, unit)
 
 
 def average_pixels(

@@ -13,20 +13,10 @@ from typing import Any, NamedTuple
 from .geometry import COLUMNS, DEPTH, ROWS, bounds_of, count_of, run_of, window_count
 from .memory import inlined_piece, piece, read_i64, write_i64
 from .quotients import divide_row, scale_divisors
-from .record import (
-    LANES,
-    LONGEST_TABLE,
-    NOTHING,
-    ROOM,
-    ROWS_IN_TABLE,
-    WIDE_ROOM,
-    WRITE_BFLOATS,
-    WRITE_FLOATS,
-    WRITE_HALVES,
-)
+from .record import BY_ELEMENTS, LANES, LONGEST_TABLE, NOTHING, ROOM, ROWS_IN_TABLE, WIDE_ROOM
 from .rows import store_row
 from .spreading import fill, interleave, lay_windows, shifts_for, sum_fours
-from .sums import store_sum, store_sum_as_bfloats, store_sum_as_halves, stream_sum, sum_rows
+from .sums import sum_rows, write_sum
 from .vectors import as_unit, fence, write
 
 
@@ -228,15 +218,8 @@ def expanded_row(plan: Any, source: int, od: int, oh: int, tile: Tile, scratch: 
 @inlined_piece
 def write_answer(plan: Any, target: int, count: int, columns: int, scratch: Scratch, unit: Any) -> None:
     """The sum of the rows that stand in the table, rounded once, into the tensor."""
-    if columns >= LANES and plan.writing == WRITE_FLOATS:
-        if plan.streaming and target % 16 == 0 and columns * plan.itemsize % 16 == 0:
-            stream_sum(target, scratch.rows, count, columns, unit)
-        else:
-            store_sum(target, scratch.rows, count, columns, unit)
-    elif columns >= LANES and plan.writing == WRITE_HALVES:
-        store_sum_as_halves(target, scratch.rows, count, columns, unit)
-    elif columns >= LANES and plan.writing == WRITE_BFLOATS:
-        store_sum_as_bfloats(target, scratch.rows, count, columns, unit)
+    if columns >= LANES and plan.writing != BY_ELEMENTS:
+        write_sum(plan, target, scratch.rows, count, columns, unit)
     else:
         row = read_i64(scratch.rows, 0)
         if count > 1:

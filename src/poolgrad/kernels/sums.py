@@ -11,7 +11,7 @@ from typing import Any
 
 from .halves import store_bfloats, store_halves
 from .memory import inlined_piece, piece, read_i64
-from .record import LANES
+from .record import LANES, WRITE_FLOATS, WRITE_HALVES
 from .vectors import add, load, store, stream
 
 
@@ -50,6 +50,20 @@ def _writer(put: Any) -> Any:
 
 store_sum, stream_sum = _writer(store), _writer(stream)
 store_sum_as_halves, store_sum_as_bfloats = _writer(store_halves), _writer(store_bfloats)
+
+
+@inlined_piece
+def write_sum(plan: Any, target: int, rows: int, count: int, n: int, unit: Any) -> None:
+    """The sum of the rows of a table, rounded once, into neighbours in a tensor: n elements, at least a vector."""
+    if plan.writing == WRITE_FLOATS:
+        if plan.streaming and target % 16 == 0 and n * plan.itemsize % 16 == 0:
+            stream_sum(target, rows, count, n, unit)
+        else:
+            store_sum(target, rows, count, n, unit)
+    elif plan.writing == WRITE_HALVES:
+        store_sum_as_halves(target, rows, count, n, unit)
+    else:
+        store_sum_as_bfloats(target, rows, count, n, unit)
 
 
 @piece
