@@ -256,7 +256,10 @@ def test_averages_of_pixels(limits: dict[str, int], dtype: Any, monkeypatch: Any
 
 def test_adaptive_averages_of_pixels(monkeypatch: Any) -> None:
     plans = recording(monkeypatch)
-    for size, out in itertools.product(((3, 5, 7), (4, 6, 8)), ((2, 3, 4), (4, 2, 11), (1, 1, 1), (5, 9, 7))):
+    sizes = ((3, 5, 7), (4, 6, 8), (2, 3, 4), (1, 4, 5))
+    for size, out in itertools.product(
+        sizes, ((2, 3, 4), (4, 2, 11), (1, 1, 1), (5, 9, 7), (3, 7, 6), (1, 5, 13), (2, 4, 17))
+    ):
         grad, x = gradient((2, 16, *out)), channels_last(np.zeros((2, 16, *size), np.float32))
         expected = poolgrad.adaptive_avg_pool3d_backward(grad, x.shape)
         got = poolgrad.adaptive_avg_pool3d_backward(channels_last(grad), x)

@@ -64,7 +64,7 @@ BATCH = 2048
 # there this comes near the speed of memory, and within them others are faster.
 WIDTH_OF_BOXES, PIECE = 96, 1024
 # Channels that are worked on together, and numbers in all their slots.
-MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 15
+MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 16
 # Gradients that are read at once where each fills a plane.
 PLANES_AT_ONCE = 256
 # Scratch of eight small planes should stay in a core's second-level cache.
@@ -210,26 +210,31 @@ def _in_pixels(views: Views, record: Record) -> Booking | None:
     if not (side_by_side and few and LANES <= pixel <= MOST_CHANNELS):
         return None
     slots = [_power_of_two(axis.longest_run) for axis in axes[:2]]
-    terms = axes[2].terms if axes[2].rule == FIXED else axes[2].longest_run
     tile = axes[2].size
-    while (wide := _pixels_wide(axes[2], tile, terms) * pixel) * math.prod(slots) > PIXELS_AT_ONCE and tile > 1:
+    rows = math.prod(slots) * _rows_of_sums(axes[2])
+    while (pitch := _pitch_of_pixels(axes[2], tile)) * pixel * rows > PIXELS_AT_ONCE and tile > 1:
         tile = -(-tile // 2)
     moves = _MOVES[target.dtype]
     record["reading"] = (
         moves if record["rounding"] == codes.KEPT and not record["large_divisors"] else codes.BY_ELEMENTS
     )
-    record["writing"], record["pixel"], record["tile"], record["wide"] = moves, pixel, tile, wide
-    record["pitch"] = _pixels_wide(axes[2], tile, 1)
+    record["writing"], record["pixel"], record["tile"], record["pitch"] = moves, pixel, tile, pitch
+    record["wide"] = pitch * pixel * _rows_of_sums(axes[2])
     record["depth_slots"], record["row_slots"] = slots
-    floats = 3 * pixel + math.prod(slots) * wide + ROOM
+    floats = 3 * pixel + pitch * pixel * (1 + rows) + ROOM
     integers = pixel + tile + math.prod(slots) + 1 + LONGEST_TABLE + math.prod(slots)
     return "average_pixels", target.count // (axes[2].size * pixel), floats, integers
 
 
-def _pixels_wide(columns: Axis, tile: int, terms: int) -> int:
-    """Pixels of a slot: those of a row of quotients, and of the sums of windows, if there are any."""
-    reach = columns.terms if columns.rule == FIXED else 1
-    return (columns.windows_over(tile) + 2 * reach + 1) * min(terms, 3)
+def _pitch_of_pixels(columns: Axis, tile: int) -> int:
+    """Pixels in a row of quotients: windows, some that do not exist, and one that stays zero."""
+    return columns.windows_over(tile) + (2 * columns.terms if columns.rule == FIXED else 2) + 1
+
+
+def _rows_of_sums(columns: Axis) -> int:
+    """Rows of a slot: one if all columns have the same number of windows (of three and more), or one of quotients."""
+    terms = columns.terms if columns.rule == FIXED else columns.longest_run
+    return 1 if terms == 1 or (terms > 2 and columns.fewest == terms) else 2
 
 
 def _in_boxes(views: Views, record: Record) -> Booking | None:
@@ -299,7 +304,9 @@ def _lanes_scratch(axes: Axes) -> tuple[int, int]:
     # Rows of quotients, with room for windows that do not exist; as many of A and of B, if there are any.
     rows = axes[0].out * axes[1].out * (axes[2].out + (2 * terms if fixed else 1)) + terms
     overlapping = max(axes[0].longest_run, axes[1].longest_run) > 1
-    pixels = rows * min(terms, 3) + (elements + axes[2].size if overlapping else 0)
+    pixels = rows * (1 + (terms > 1) + (terms > 2 and axes[2].fewest < terms)) + (
+        elements + axes[2].size if overlapping else 0
+    )
     floats = LANES * LANES + gradients + LANES + LANES * pixels
     return floats, gradients + elements + 2 * LANES + axes[2].size + 2 * axes[1].size + LONGEST_TABLE
 

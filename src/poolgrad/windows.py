@@ -101,6 +101,13 @@ class Axis:
         return (self.kernel - 1) // self.stride + 1
 
     @property
+    def fewest(self) -> int:
+        """A lower bound of the number of windows that hold a column away from the borders."""
+        if self.rule == FIXED and self.phases_with_all_terms == self.stride:
+            return self.terms
+        return (self.terms if self.rule == FIXED else self.longest_run) - 1
+
+    @property
     def phases_with_all_terms(self) -> int:
         """Fixed windows: so many phases of each stride have ``terms`` windows, the others one less."""
         return (self.kernel - 1) % self.stride + 1

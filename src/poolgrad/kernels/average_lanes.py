@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..windows import ADAPTIVE
-from .geometry import COLUMNS, DEPTH, ROWS, count_of, most_windows, run_of
+from .geometry import COLUMNS, DEPTH, ROWS, count_of, fewest_windows, most_windows, run_of
 from .halves import load_bfloats, load_halves, store_bfloats, store_halves
 from .memory import inlined_piece, piece, read_i64, write_i64
 from .record import KEPT, LANES, NOTHING, READ_BFLOATS, READ_FLOATS
@@ -49,6 +49,7 @@ class Geometry(NamedTuple):
     pitch: int  # pixels per row
     margin: int  # pixels before the first gradient of a row
     terms: int
+    fewest: int  # and at least, but for borders
 
 
 @piece
@@ -56,8 +57,9 @@ def geometry_of(plan: Any) -> Geometry:
     rows, columns = plan.out[DEPTH] * plan.out[ROWS], plan.out[COLUMNS]
     if plan.rule[COLUMNS] != ADAPTIVE:
         terms = (plan.kernel[COLUMNS] - 1) // plan.stride[COLUMNS] + 1
-        return Geometry(rows, columns + 2 * terms - 1, terms - 1, terms)
-    return Geometry(rows, columns + 1, 0, most_windows(plan, COLUMNS))
+        return Geometry(rows, columns + 2 * terms - 1, terms - 1, terms, fewest_windows(plan, COLUMNS, terms))
+    terms = most_windows(plan, COLUMNS)
+    return Geometry(rows, columns + 1, 0, terms, fewest_windows(plan, COLUMNS, terms))
 
 
 @piece
@@ -66,6 +68,8 @@ def carve(plan: Any, geometry: Geometry, floats: int, integers: int) -> Scratch:
     block = (geometry.rows * geometry.pitch + geometry.terms) * LANES * plan.itemsize
     divisors = floats + LANES * LANES * plan.itemsize
     quotients = divisors + (gradients + LANES) * plan.itemsize
+    blocks = 1 + (geometry.terms > 1) + (geometry.terms > 2 and geometry.fewest < geometry.terms)
+    layer = quotients + blocks * block
     columns = integers + 8 * (gradients + LANES)
     pixels = columns + 8 * plan.size[COLUMNS]
     runs = pixels + 8 * (plan.size[DEPTH] * plan.size[ROWS] * plan.size[COLUMNS] + LANES)
@@ -75,8 +79,8 @@ def carve(plan: Any, geometry: Geometry, floats: int, integers: int) -> Scratch:
         quotients,
         quotients + block,
         quotients + min(geometry.terms, 2) * block,
-        quotients + min(geometry.terms, 3) * block,
-        quotients + min(geometry.terms, 3) * block + plan.size[COLUMNS] * LANES * plan.itemsize,
+        layer,
+        layer + plan.size[COLUMNS] * LANES * plan.itemsize,
         integers,
         columns,
         pixels,
@@ -282,7 +286,7 @@ def give_planes(plan: Any, planes: Any, n: int, scratch: Scratch, unit: Any) -> 
 @piece
 def sum_windows(geometry: Geometry, scratch: Scratch, pixel: int, unit: Any) -> None:
     """A and B of all rows at once; sums that reach from one row into the next are not read."""
-    for terms in range(max(geometry.terms - 1, 2), geometry.terms + 1):
+    for terms in range(max(geometry.fewest, 2), geometry.terms + 1):
         for j in range(terms):
             write_i64(scratch.shifts, 8 * j, scratch.quotients + j * pixel)
         target = scratch.one if terms == geometry.terms else scratch.other

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..windows import ADAPTIVE
-from .geometry import COLUMNS, DEPTH, ROWS, count_of, most_windows, run_of
+from .geometry import COLUMNS, DEPTH, ROWS, count_of, fewest_windows, most_windows, run_of
 from .memory import inlined_piece, piece, read_i64, write_i64
 from .quotients import divide_row
 from .record import LONGEST_TABLE, NOTHING
@@ -27,7 +27,8 @@ class Scratch(NamedTuple):
     divisors: int  # one pixel of them
     total: int  # a pixel of sums
     layer: int  # the same for one layer of D
-    kept: int  # for each slot: quotients, A and B of one row
+    quotients: int  # of the row that is being made, if no column is one of them
+    kept: int  # for each slot: quotients and A, or A and B, of one row
     counts: int  # one pixel of ones
     places: int  # for each column of the tile, the distance of its pixel from the beginning of a slot
     tags: int  # which row of gradients a slot keeps
@@ -58,6 +59,7 @@ def carve(plan: Any, floats: int, integers: int, unit: Any) -> Scratch:
         floats + pixel,
         floats + 2 * pixel,
         floats + 3 * pixel,
+        floats + (3 + plan.pitch) * pixel,
         integers,
         places,
         tags,
@@ -68,7 +70,7 @@ def carve(plan: Any, floats: int, integers: int, unit: Any) -> Scratch:
     for c in range(plan.pixel):
         write_i64(scratch.counts, 8 * c, 1)
     write_i64(known, 0, 0)
-    fill(scratch.kept, 0, plan.wide * plan.depth_slots * plan.row_slots, unit)
+    fill(scratch.quotients, 0, plan.pitch * plan.pixel + plan.wide * plan.depth_slots * plan.row_slots, unit)
     return scratch
 
 
@@ -84,9 +86,18 @@ def tile_of(plan: Any, left: int, right: int) -> Tile:
     return Tile(left, right, first, last - first + 1, terms)
 
 
+@inlined_piece
+def sums_from(number: int, terms: int, pitch: int) -> int:
+    """Where in a slot the row of sums of so many windows begins: first that of the fewest, then that of ``terms``.
+
+    Sums of three and more leave no column to the quotients themselves, which then lie outside the slots.
+    """
+    return 0 if number == 1 or number == terms > 2 else pitch
+
+
 @piece
 def tabulate_columns(plan: Any, tile: Tile, scratch: Scratch) -> None:
-    """Where each column's sum lies in a slot; the last pixel of the quotients stays zero."""
+    """Where each column's sum lies in a slot."""
     pixel = plan.pixel * plan.itemsize
     for w in range(tile.left, tile.right):
         if plan.rule[COLUMNS] == ADAPTIVE:
@@ -99,8 +110,9 @@ def tabulate_columns(plan: Any, tile: Tile, scratch: Scratch) -> None:
             )
             number = tile.terms if phase < plan.ones else tile.terms - 1
             first = last - number + 1
-        row = 0 if number == 1 else plan.pitch if number == tile.terms else 2 * plan.pitch
-        place = row + first - tile.first if number > 0 else plan.pitch - 1
+        place = plan.pitch - 1  # the last of the quotients, which stays zero
+        if number > 0:
+            place = sums_from(number, tile.terms, plan.pitch) + first - tile.first
         write_i64(scratch.places, 8 * (w - tile.left), place * pixel)
 
 
@@ -110,17 +122,18 @@ def make_row(plan: Any, source: int, od: int, oh: int, at: int, tile: Tile, scra
     pixel = plan.pixel * plan.itemsize
     scale = plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh)
     base = source + od * plan.grad_steps[2] + oh * plan.grad_steps[3]
+    quotients = at if tile.terms < 3 else scratch.quotients
     for o in range(max(tile.first, 0), min(tile.first + tile.number, plan.out[COLUMNS])):
         divisor = scale * count_of(plan, COLUMNS, o)
         if read_i64(scratch.known, 0) != divisor:
             write_i64(scratch.known, 0, divisor)
             fill(scratch.divisors, 0, plan.pixel, as_unit(divisor, unit))
-        where, target = base + o * plan.grad_steps[4], at + (o - tile.first) * pixel
+        where, target = base + o * plan.grad_steps[4], quotients + (o - tile.first) * pixel
         divide_row(plan, target, where, plan.grad_steps[1], scratch.divisors, scratch.counts, divisor, plan.pixel, unit)
-    for terms in range(max(tile.terms - 1, 2), tile.terms + 1):
+    for terms in range(max(fewest_windows(plan, COLUMNS, tile.terms), 2), tile.terms + 1):
         for j in range(terms):
-            write_i64(scratch.rows, 8 * j, at + j * pixel)
-        target = at + (1 if terms == tile.terms else 2) * plan.pitch * pixel
+            write_i64(scratch.rows, 8 * j, quotients + j * pixel)
+        target = at + sums_from(terms, tile.terms, plan.pitch) * pixel
         sum_rows(target, scratch.rows, terms, (tile.number - terms + 1) * plan.pixel, unit)
 
 

@@ -49,3 +49,10 @@ def most_windows(plan: Any, axis: int) -> int:
         first, stop = run_of(plan, axis, i)
         most = max(most, stop - first)
     return most
+
+
+@piece
+def fewest_windows(plan: Any, axis: int, most: int) -> int:
+    """How many windows hold an element at least, but for borders: as many as any other, or one less."""
+    same = plan.rule[axis] != windows.ADAPTIVE and (plan.kernel[axis] - 1) % plan.stride[axis] + 1 == plan.stride[axis]
+    return most if same else most - 1

@@ -40,8 +40,17 @@ def _writer(put: Any) -> Any:
                 put(target, i, add(load(one, i, unit), load(two, i, unit)))
             put(target, last, add(load(one, last, unit), load(two, last, unit)))
             return
-        three = read_i64(rows, 16)
-        for i in range(0, last, LANES):
+        three, i = read_i64(rows, 16), 0
+        while i + LANES < last:  # two vectors for each address that is read
+            left = add(add(load(one, i, unit), load(two, i, unit)), load(three, i, unit))
+            right = add(add(load(one, i + LANES, unit), load(two, i + LANES, unit)), load(three, i + LANES, unit))
+            for j in range(3, count):
+                row = read_i64(rows, 8 * j)
+                left, right = add(left, load(row, i, unit)), add(right, load(row, i + LANES, unit))
+            put(target, i, left)
+            put(target, i + LANES, right)
+            i += 2 * LANES
+        if i < last:
             put(target, i, _sum_at(i, one, two, three, rows, count, unit))
         put(target, last, _sum_at(last, one, two, three, rows, count, unit))
 
