@@ -25,6 +25,7 @@ from poolgrad.products import ANY
 from poolgrad.windows import pooled_size
 
 Array = np.ndarray[Any, Any]
+pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
 
 @pytest.fixture

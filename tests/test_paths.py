@@ -25,6 +25,7 @@ from poolgrad.tensor import Tensor, contiguous_strides
 from poolgrad.windows import pooled_size
 
 Array = np.ndarray[Any, Any]
+pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
 ROWS = {"LANES_BUDGET": 0}  # small planes too are worked on row by row
 # A limit of the plan, its value, and what the plan must show so that the test is known to reach the path.

@@ -1,0 +1,30 @@
+"""Fixtures for tests of several files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import poolgrad
+
+
+@pytest.fixture
+def guarded_scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every call gets just the scratch that its plan booked, full of rubbish (NaN, and -1 for integers), and must not
+    touch what lies around it."""
+    zone, given = 4096, []
+
+    def new_scratch(size: int) -> tuple[int, object]:
+        memory = np.full(size + 2 * zone, 255, np.uint8)
+        given.append(memory)
+        return memory.ctypes.data + zone, memory
+
+    monkeypatch.setattr(poolgrad.execute, "KEPT_SCRATCH", -1)
+    monkeypatch.setattr(poolgrad.execute, "_new_scratch", new_scratch)
+    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    yield
+    for memory in given:
+        assert (memory[:zone] == 255).all()
+        assert (memory[-zone:] == 255).all()
