@@ -20,7 +20,7 @@ from .tensor import as_planes
 
 Tensors = tuple[int, int, int]
 
-KEPT_SCRATCH = 1 << 20
+KEPT_SCRATCH = 1 << 21
 # Scratch of earlier calls: an address and its owner. It is taken away while it is used, since other threads call too,
 # and a signal handler may call in the middle of a call. What is beyond the limit is given back.
 FREE_SCRATCH: deque[tuple[int, object]] = deque(maxlen=16)

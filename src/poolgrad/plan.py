@@ -62,13 +62,13 @@ LONGEST_BLOCK = 256
 BATCH = 2048
 # Windows that touch are written box by box, so many columns at a time, in rows of this width and beyond the caches:
 # there this comes near the speed of memory, and within them others are faster.
-WIDTH_OF_BOXES, PIECE = 96, 1024
+WIDTH_OF_BOXES, PIECE = 200, 1024
 # Channels that are worked on together, and numbers in all their slots.
 MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 16
 # Gradients that are read at once where each fills a plane.
 PLANES_AT_ONCE = 256
 # Scratch of eight small planes should stay in a core's second-level cache.
-LANES_BUDGET = 512 << 10
+LANES_BUDGET = 1000 << 10
 FEWEST_LANES = 3  # with fewer planes most lanes would work for nothing
 # Outputs that no cache will hold are written past it.
 STREAM_FROM = 32 << 20
@@ -256,12 +256,13 @@ def _in_boxes(views: Views, record: Record) -> Booking | None:
 
 def _in_lanes(views: Views, record: Record) -> Booking | None:
     """Dense planes that are small enough to be worked on eight at a time."""
-    axes, _, target, gradients, planes = views
+    axes, source, target, gradients, planes = views
     dense = gradients.is_dense(target.dtype.itemsize) and planes.is_dense(target.dtype.itemsize)
     few = axes[2].longest_run <= MOST_DIRECT_TERMS and not _has_blocks(axes[1])
     floats, integers = _lanes_scratch(axes)
     count = target.count // math.prod(planes.spatial)
-    fits = floats * int(record["itemsize"][0]) <= LANES_BUDGET and count >= FEWEST_LANES
+    budget = min(LANES_BUDGET, TOTAL_BUDGET // _parts(-(-count // LANES), source, target))
+    fits = floats * int(record["itemsize"][0]) <= budget and count >= FEWEST_LANES
     if not (dense and few and fits and record["reading"]):
         return None
     if gradients.is_stack() and planes.is_stack():

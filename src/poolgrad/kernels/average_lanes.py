@@ -18,11 +18,11 @@ from ..windows import ADAPTIVE
 from .geometry import COLUMNS, DEPTH, ROWS, count_of, fewest_windows, most_windows, run_of
 from .halves import load_bfloats, load_halves, store_bfloats, store_halves
 from .memory import inlined_piece, piece, read_i64, write_i64
-from .record import KEPT, LANES, NOTHING, READ_BFLOATS, READ_FLOATS
+from .record import KEPT, LANES, LINE, NOTHING, READ_BFLOATS, READ_FLOATS
 from .rows import load_row, store_row
 from .spreading import fill
 from .sums import add_row, sum_rows
-from .vectors import add, as_unit, divide, load, splat, store, transpose, write
+from .vectors import add, as_unit, divide, fence, itemsize, load, splat, store, stream, transpose, write
 
 
 class Scratch(NamedTuple):
@@ -196,26 +196,32 @@ def _taker(take: Any) -> Any:
     return take_in
 
 
+@inlined_piece
+def rows_at(i: int, scratch: Scratch, unit: Any) -> Any:
+    """Eight elements of each of eight planes."""
+    pixel = scratch.pixels + 8 * i
+    return transpose(
+        (
+            load(read_i64(pixel, 0), 0, unit),
+            load(read_i64(pixel, 8), 0, unit),
+            load(read_i64(pixel, 16), 0, unit),
+            load(read_i64(pixel, 24), 0, unit),
+            load(read_i64(pixel, 32), 0, unit),
+            load(read_i64(pixel, 40), 0, unit),
+            load(read_i64(pixel, 48), 0, unit),
+            load(read_i64(pixel, 56), 0, unit),
+        )
+    )
+
+
 def _giver(put: Any) -> Any:
     @piece
-    def give_out(planes: Any, n: int, scratch: Scratch, unit: Any) -> None:
-        """n elements of each of eight planes, at least a vector of them."""
+    def give_out(planes: Any, begin: int, end: int, scratch: Scratch, unit: Any) -> None:
+        """Elements ``begin`` to ``end`` of each of eight planes; at least a vector of them lies before the end."""
         a, b, c, d, e, f, g, h = planes
-        for start in range(0, n, LANES):
-            i = min(start, n - LANES)
-            pixel = scratch.pixels + 8 * i
-            rows = transpose(
-                (
-                    load(read_i64(pixel, 0), 0, unit),
-                    load(read_i64(pixel, 8), 0, unit),
-                    load(read_i64(pixel, 16), 0, unit),
-                    load(read_i64(pixel, 24), 0, unit),
-                    load(read_i64(pixel, 32), 0, unit),
-                    load(read_i64(pixel, 40), 0, unit),
-                    load(read_i64(pixel, 48), 0, unit),
-                    load(read_i64(pixel, 56), 0, unit),
-                )
-            )
+        for start in range(begin, end, LANES):
+            i = min(start, end - LANES)
+            rows = rows_at(i, scratch, unit)
             put(a, i, rows[0])
             put(b, i, rows[1])
             put(c, i, rows[2])
@@ -226,6 +232,32 @@ def _giver(put: Any) -> Any:
             put(h, i, rows[7])
 
     return give_out
+
+
+@piece
+def _stream_lines(planes: Any, begin: int, lines: int, scratch: Scratch, unit: Any) -> None:
+    """The same past the caches, in whole cache lines of 64 bytes: with eight planes at once halves of lines would pile
+    up. A line is two vectors of float32, or one of float64."""
+    a, b, c, d, e, f, g, h = planes
+    per_line = LINE // itemsize(unit)
+    for i in range(begin, begin + lines * per_line, 2 * LANES):
+        one, two = rows_at(i, scratch, unit), rows_at(i + LANES, scratch, unit)
+        stream(a, i, one[0])
+        stream(a, i + LANES, two[0])
+        stream(b, i, one[1])
+        stream(b, i + LANES, two[1])
+        stream(c, i, one[2])
+        stream(c, i + LANES, two[2])
+        stream(d, i, one[3])
+        stream(d, i + LANES, two[3])
+        stream(e, i, one[4])
+        stream(e, i + LANES, two[4])
+        stream(f, i, one[5])
+        stream(f, i + LANES, two[5])
+        stream(g, i, one[6])
+        stream(g, i + LANES, two[6])
+        stream(h, i, one[7])
+        stream(h, i + LANES, two[7])
 
 
 _take_floats, _take_halves, _take_bfloats = _taker(load), _taker(load_halves), _taker(load_bfloats)
@@ -269,18 +301,28 @@ def take_planes(plan: Any, planes: Any, n: int, scratch: Scratch, unit: Any) -> 
 
 
 @inlined_piece
-def give_planes(plan: Any, planes: Any, n: int, scratch: Scratch, unit: Any) -> None:
+def give_planes(plan: Any, planes: Any, n: int, streaming: bool, scratch: Scratch, unit: Any) -> None:
+    nothing = n - n  # not a plain zero: Numba would compile what is given one once more
     if n < LANES:
-        _give_floats(edges(plan, scratch), LANES, scratch, unit)
+        _give_floats(edges(plan, scratch), nothing, LANES + nothing, scratch, unit)
         for lane in range(LANES):
             row = scratch.edge + lane * LANES * plan.itemsize
             store_row(planes[lane], plan.stored, plan.code, row, n, unit)
     elif plan.reading == READ_FLOATS:
-        _give_floats(planes, n, scratch, unit)
+        begin = nothing
+        if streaming:
+            # Up to the first whole line, and behind the last, as usual; all planes begin at the same place of a line.
+            begin = (LINE - planes[0] % LINE) % LINE // plan.itemsize
+            if begin:
+                _give_floats(planes, nothing, max(begin, LANES), scratch, unit)
+            lines = (n - begin) // (2 * LANES) * (2 * LANES * plan.itemsize // LINE)
+            _stream_lines(planes, begin, lines, scratch, unit)
+            begin += lines * LINE // plan.itemsize
+        _give_floats(planes, begin, n, scratch, unit)
     elif plan.reading == READ_BFLOATS:
-        _give_bfloats(planes, n, scratch, unit)
+        _give_bfloats(planes, nothing, n, scratch, unit)
     else:
-        _give_halves(planes, n, scratch, unit)
+        _give_halves(planes, nothing, n, scratch, unit)
 
 
 @piece
@@ -343,6 +385,8 @@ def average_lanes(
     pixel = LANES * plan.itemsize
     gradients = geometry.rows * plan.out[COLUMNS]
     elements = plan.size[DEPTH] * plan.size[ROWS] * plan.size[COLUMNS]
+    steps = plan.result_steps
+    streaming = plan.streaming and result % 16 == 0 and (steps[0] | steps[1]) % LINE == 0 and elements >= 4 * LANES
     tabulate_gradients(plan, geometry, scratch, unit)
     tabulate_columns(plan, geometry, scratch, pixel)
     tabulate_pixels(plan, geometry, scratch, pixel)
@@ -357,5 +401,7 @@ def average_lanes(
         if plan.overlapping:
             sum_all_rows(plan, geometry, scratch, pixel, unit)
         targets = planes_from(result, plan.result_steps, plan.channels, p, end)
-        give_planes(plan, targets, elements, scratch, unit)
+        give_planes(plan, targets, elements, streaming, scratch, unit)
+    if streaming:
+        fence()
     return NOTHING

@@ -10,11 +10,9 @@ from typing import Any
 
 from .halves import load_bfloats, load_halves, store_bfloats, store_halves, stream_bfloats, stream_halves
 from .memory import inlined_piece, piece
-from .record import BFLOAT16, FLOAT16, LANES
+from .record import BFLOAT16, FLOAT16, LANES, LINE
 from .rows import load_row, store_row
 from .vectors import itemsize, load, store, stream
-
-LINE = 64  # bytes of a cache line
 
 
 @piece

@@ -12,8 +12,8 @@ KEPT, TO_FLOAT16, TO_HF32, TO_HF32_950 = range(4)
 BY_ELEMENTS, READ_FLOATS, READ_HALVES, READ_BFLOATS = range(4)
 WRITE_FLOATS, WRITE_HALVES, WRITE_BFLOATS = READ_FLOATS, READ_HALVES, READ_BFLOATS
 
-# Numbers in a vector.
-LANES = 8
+# Numbers in a vector, bytes in a cache line.
+LANES, LINE = 8, 64
 # Up to so many windows per column, adding one by one is faster than putting sums together.
 MOST_DIRECT_TERMS = 8
 
