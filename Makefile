@@ -7,7 +7,7 @@ TORCH_STAMP := $(VENV)/.torch-installed
 BENCH_STAMP := $(VENV)/.bench-installed
 RESULTS := benchmarks/results
 
-.PHONY: help demo test test-torch test-large bench bench-quick check docs wheel clean
+.PHONY: help demo test test-torch test-large test-baseline bench bench-quick check docs wheel clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,10 @@ bench: $(BENCH_STAMP) ## against torch and the memory limit (15 minutes); renews
 
 bench-quick: $(BENCH_STAMP) ## the same with fewer cases (two minutes), kept apart in quick.json
 	$(BIN)/python -m benchmarks --quick --json $(RESULTS)/quick.json
+
+test-baseline: $(STAMP) ## the kernels' tests with the CPU's features masked to the x86-64 baseline
+	NUMBA_CPU_NAME=x86-64 NUMBA_CPU_FEATURES= $(BIN)/python -m pytest --numprocesses 2 --dist worksteal \
+		tests/test_paths.py tests/test_max_paths.py tests/test_half_precision.py
 
 check: $(STAMP) ## style and types
 	$(BIN)/ruff check .

@@ -492,7 +492,7 @@ def test_the_product_is_part_of_a_call() -> None:
 def test_the_number_of_threads_is_part_of_a_call(monkeypatch: Any) -> None:
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
     monkeypatch.setattr(poolgrad.plan, "BYTES_PER_PART", 1)
-    monkeypatch.setattr(poolgrad.plan, "LANES_BUDGET", 0)  # eight planes at a time could not be divided
+    monkeypatch.setattr(poolgrad.plan_average, "LANES_BUDGET", 0)  # eight planes at a time could not be divided
     original, parts, before = poolgrad.functional.prepare, [], poolgrad.get_num_threads()
 
     def watched(*arguments: Any) -> Any:

@@ -9,13 +9,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from . import plan as plans
 from .contract import Call
 from .dtypes import DType
 from .kernels.record import GATHERED, LANES, RECORD, ROOM
-from .plan import CODES, Plan, _compute_dtype, _parts, _power_of_two
+from .plan import CODES, Plan, Record, compute_dtype, parts_for, power_of_two
 from .tensor import Planes, as_planes
 from .windows import Axis
 
@@ -67,9 +66,6 @@ class _Way(NamedTuple):
     integers: int = 0
 
 
-Record = npt.NDArray[np.void]
-
-
 def plan_maximum(
     call: Call, *, grad: str, indices: str, result: str, layout: str, axes: tuple[Axis, Axis] | None
 ) -> Plan:
@@ -79,7 +75,7 @@ def plan_maximum(
     """
     tensors = [call.tensor(name) for name in (grad, indices, result)]
     source, where, target = (_View(as_planes(tensor, layout), tensor.dtype) for tensor in tensors)
-    compute = _compute_dtype(target.dtype)
+    compute = compute_dtype(target.dtype)
     plane_size = math.prod(target.planes.spatial)
     count = tensors[2].count // plane_size if tensors[2].count else 0
     flows = tensors[0].count > 0
@@ -98,7 +94,7 @@ def plan_maximum(
     # A cache that is to hold the output would hold the inputs, too.
     traffic = sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
     record["streaming"] = traffic >= plans.STREAM_FROM
-    parts = _parts(count, *tensors)
+    parts = parts_for(count, *tensors)
     way = None
     if axes is not None and count and flows and plane_size < 2**31:  # places are compared in 32 bits
         views = (source, where, target)
@@ -131,7 +127,7 @@ def _by_pixels(
     together = min(rows.stride, MOST_ROWS_TOGETHER)
     slots, row, wide_row = 0, 0, 0
     if not record["plain"]:  # rows of the result and the rows of gradients that they ask, in the compute type
-        slots = _power_of_two(rows.longest_run + together)
+        slots = power_of_two(rows.longest_run + together)
         row, wide_row = columns.size * channels, columns.out * channels
     floats = together * row + slots * wide_row + ROOM
     if not _fits(record, floats, parts):

@@ -1,14 +1,22 @@
 """Explicit vectors: eight numbers of the compute type in one LLVM value.
 
 LLVM's own vectoriser needs alias checks before each loop and a scalar loop behind it, which costs more than the work on
-rows of a few dozen elements. With explicit vectors a row is a handful of instructions:
+rows of a few dozen elements. With explicit vectors a row is a handful of instructions. The rules that kernels follow:
 
-- Scratch memory is written in whole vectors. It is laid out with room for the overrun, so there are no tails.
-- A tensor is written exactly: whole vectors, the last one laid back over its predecessor (``copy_exactly`` in rows.py).
+- Every function takes a base address and an index in elements; ``unit`` is any scalar of the compute type and only
+  says which it is. Nothing is assumed about alignment, but by ``stream``.
+- Scratch memory is written in whole vectors. It is laid out with room for the overrun, so there are no tails; what is
+  written beyond a row's end is written over by the next row, or never read.
+- A tensor is read and written exactly: whole vectors, and the last one laid back over its predecessor, so that some
+  elements are written twice with the same value (``copy_exactly`` in rows.py, the writers in sums.py). A row shorter
+  than a vector goes element by element.
+- ``stream`` writes past the caches, 16 bytes at a time. It pays where the output is larger than the caches, and only if
+  whole cache lines are filled one after the other; a ``fence`` at the kernel's end makes it visible to other threads.
+- ``store_interleaved`` and ``transpose`` shuffle with constant masks, which LLVM turns into the target's permutations.
 
-Every function takes a base address and an index in elements; ``unit`` is any scalar of the compute type and only says
-which it is. The code generated is plain LLVM (loads, stores, additions, shuffles with constant masks): LLVM maps it to
-whatever vector registers the target has.
+The code generated is plain LLVM (loads, stores, additions, shuffles with constant masks, no intrinsic of any one
+target): LLVM maps eight lanes to whatever vector registers there are, two 128-bit ones on the x86-64 baseline and on
+arm64, one of 256 bits with AVX. Half precision (halves.py) has a way without the target's conversions.
 """
 
 from __future__ import annotations

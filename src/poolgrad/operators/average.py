@@ -20,7 +20,8 @@ from ..checks import (
     sizes_fit,
 )
 from ..contract import DOCUMENT, LIBRARY, SAFE, Broken, Call, Check, Operator, Parameter
-from ..plan import Plan, plan_average
+from ..plan import Plan
+from ..plan_average import plan_average
 from ..products import A2, A3, A950, ANY, INFERENCE, TRAINING, Product
 from ..windows import COUNT_ONE, COUNT_PADDED, COUNT_VALID, adaptive, fixed, pair, whole
 from .pooling import (

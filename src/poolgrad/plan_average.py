@@ -1,0 +1,306 @@
+"""The plan of an average pooling gradient: which kernel adds its windows fastest.
+
+All of them give the same bits: each gradient is divided by what its window counts; sums go along W, then H, then D, in
+an order that an element's place in its plane alone decides.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from . import plan as plans
+from .contract import Call
+from .dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType
+from .kernels import record as codes
+from .kernels.record import LANES, LONGEST_TABLE, MOST_DIRECT_TERMS, RECORD, ROOM, ROWS_IN_TABLE, WIDE_ROOM
+from .plan import CODES, Plan, Record, compute_dtype, parts_for, power_of_two
+from .tensor import Planes, Tensor, as_planes
+from .windows import FIXED, Axis
+
+# What grad_output is rounded to before anything else ("computed in X").
+ROUNDINGS = {
+    "kept": codes.KEPT,
+    "float16": codes.TO_FLOAT16,
+    "hf32": codes.TO_HF32,
+    "hf32 of Ascend 950": codes.TO_HF32_950,
+}
+
+# How rows of neighbours move between tensors and scratch.
+_MOVES = {
+    FLOAT32: codes.READ_FLOATS,
+    FLOAT64: codes.READ_FLOATS,
+    FLOAT16: codes.READ_HALVES,
+    BFLOAT16: codes.READ_BFLOATS,
+}
+
+WIDEST_TILE, NARROWEST_TILE = 8192, 64
+# Fixed windows: strides that constant shuffles can lay out, and the longest sums that fit scratch.
+LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 2048
+# Rows of gradients that are summed by blocks; so many narrow tiles fit scratch for any number of parts.
+LONGEST_BLOCK = 256
+# Rows that are expanded together, in numbers: what is made of them should stay in the first-level cache.
+BATCH = 2048
+# Windows that touch are written box by box, so many columns at a time, in rows of this width and beyond the caches:
+# there this comes near the speed of memory, and within them others are faster.
+WIDTH_OF_BOXES, PIECE = 200, 1024
+# Channels that are worked on together, and numbers in all their slots.
+MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 16
+# Gradients that are read at once where each fills a plane.
+PLANES_AT_ONCE = 256
+# Scratch of eight small planes should stay in a core's second-level cache.
+LANES_BUDGET = 1000 << 10
+FEWEST_LANES = 3  # with fewer planes most lanes would work for nothing
+
+Axes = tuple[Axis, Axis, Axis]
+
+
+def plan_average(
+    call: Call,
+    *,
+    grad: str,
+    result: str,
+    layout: str,
+    axes: Axes,
+    divisor: int = 1,
+    rounding: str = "kept",
+) -> Plan:
+    """The average kernel over the windows of three axes (D, H, W); a plane without depth has one layer."""
+    source, target = call.tensor(grad), call.tensor(result)
+    compute = compute_dtype(target.dtype)
+    itemsize = np.dtype(compute).itemsize
+    planes, gradients = as_planes(target, layout), as_planes(source, layout)
+    record = _record(target.dtype, planes.shape[1], axes)
+    record["grad_steps"], record["result_steps"] = gradients.steps, planes.steps
+    record["divisor"], record["rounding"] = divisor, ROUNDINGS[rounding]
+    # Beyond this integer the compute dtype can't hold every divisor.
+    exact = 2**53 if compute == FLOAT64.name else 2**24
+    record["large_divisors"] = abs(divisor) * math.prod(axis.longest_count for axis in axes) > exact
+
+    moves = _MOVES[target.dtype]
+    if gradients.has_neighbours(source.dtype.itemsize) and rounding == "kept" and not record["large_divisors"]:
+        record["reading"] = moves
+    if planes.has_neighbours(target.dtype.itemsize):
+        record["writing"] = moves
+    record["itemsize"], record["stored"] = itemsize, target.dtype.itemsize
+    record["ones"] = axes[2].phases_with_all_terms
+    record["overlapping"] = max(axes[0].longest_run, axes[1].longest_run) > 1
+    record["streaming"] = target.dtype.nbytes(target.count) >= plans.STREAM_FROM
+    views = Views(axes, source, target, gradients, planes)
+    booked = None
+    if target.count:
+        booked = (
+            _for_whole_planes(views, record)
+            or _in_pixels(views, record)
+            or _in_boxes(views, record)
+            or _in_lanes(views, record)
+            or _in_rows(views, record)
+        )
+    kernel, units, floats, integers = booked or ("", 0, 0, 0)
+    # Lanes are worked on together, so a part of fewer would gain nothing.
+    parts = parts_for(-(-units // LANES) if kernel == "average_lanes" else units, source, target)
+    return Plan(call, kernel, compute, record, (grad,), result, units, parts, floats, integers)
+
+
+class Views(NamedTuple):
+    """The two tensors of an average, as a planner looks at them."""
+
+    axes: Axes
+    source: Tensor
+    target: Tensor
+    gradients: Planes
+    planes: Planes
+
+
+# A kernel, its units of work, and its scratch: floats and integers.
+Booking = tuple[str, int, int, int]
+
+
+def _for_whole_planes(views: Views, record: Record) -> Booking | None:
+    """One window over each plane."""
+    axes, source, target, gradients, planes = views
+    if any(axis.out != 1 or axis.start(0) > 0 or axis.stop(0) < axis.size for axis in axes):
+        return None
+    if not (gradients.is_stack() and planes.is_stack() and planes.is_dense(target.dtype.itemsize)):
+        return None
+    record["divisor"] *= math.prod(axis.count(0) for axis in axes)
+    if gradients.steps[1] != source.dtype.itemsize:
+        record["reading"] = codes.BY_ELEMENTS
+    record["tile"], record["chunk"] = math.prod(planes.spatial), PLANES_AT_ONCE
+    return "average_global", source.count, 2 * PLANES_AT_ONCE + LANES, PLANES_AT_ONCE
+
+
+def _in_pixels(views: Views, record: Record) -> Booking | None:
+    """Channels that lie side by side: all of a pixel together.
+
+    Not for long sums: these are put together where columns are single numbers, and only there, and the layout must not
+    change a bit.
+    """
+    axes, _, target, gradients, planes = views
+    pixel = planes.shape[1]
+    side_by_side = gradients.steps[1] == planes.steps[1] == target.dtype.itemsize
+    few = all(axis.longest_run <= MOST_DIRECT_TERMS for axis in axes)
+    if not (side_by_side and few and LANES <= pixel <= MOST_CHANNELS):
+        return None
+    slots = [power_of_two(axis.longest_run) for axis in axes[:2]]
+    tile = axes[2].size
+    rows = math.prod(slots) * _rows_of_sums(axes[2])
+    while (pitch := _pitch_of_pixels(axes[2], tile)) * pixel * rows > PIXELS_AT_ONCE and tile > 1:
+        tile = -(-tile // 2)
+    moves = _MOVES[target.dtype]
+    record["reading"] = (
+        moves if record["rounding"] == codes.KEPT and not record["large_divisors"] else codes.BY_ELEMENTS
+    )
+    record["writing"], record["pixel"], record["tile"], record["pitch"] = moves, pixel, tile, pitch
+    record["wide"] = pitch * pixel * _rows_of_sums(axes[2])
+    record["depth_slots"], record["row_slots"] = slots
+    floats = 3 * pixel + pitch * pixel * (1 + rows) + ROOM
+    integers = pixel + tile + math.prod(slots) + 1 + LONGEST_TABLE + math.prod(slots)
+    return "average_pixels", target.count // (axes[2].size * pixel), floats, integers
+
+
+def _pitch_of_pixels(columns: Axis, tile: int) -> int:
+    """Pixels in a row of quotients: windows, some that do not exist, and one that stays zero."""
+    return columns.windows_over(tile) + (2 * columns.terms if columns.rule == FIXED else 2) + 1
+
+
+def _rows_of_sums(columns: Axis) -> int:
+    """Rows of a slot: one if all columns have the same number of windows (of three and more), or one of quotients."""
+    terms = columns.terms if columns.rule == FIXED else columns.longest_run
+    return 1 if terms == 1 or (terms > 2 and columns.fewest == terms) else 2
+
+
+def _in_boxes(views: Views, record: Record) -> Booking | None:
+    """Windows that touch and do not overlap, in rows that are long enough."""
+    axes, source, _, gradients, _ = views
+    touching = all(axis.rule == FIXED and axis.kernel == axis.stride and axis.pad == 0 for axis in axes)
+    inside = all(axis.out * axis.stride <= axis.size for axis in axes)
+    dense = record["writing"] and gradients.has_neighbours(source.dtype.itemsize)
+    long = record["streaming"] and axes[2].size >= WIDTH_OF_BOXES and axes[2].out >= LANES
+    if not (touching and inside and dense and long):
+        return None
+    record["divisor"] *= math.prod(axis.count(0) for axis in axes)
+    # Here: whether rows or layers are left over behind the last window.
+    record["overlapping"] = any(axis.out * axis.stride < axis.size for axis in axes[:2])
+    record["chunk"] = chunk = min(axes[2].out, max(PIECE // axes[2].stride, LANES))
+    floats = 2 * chunk + ROOM + chunk * axes[2].stride + WIDE_ROOM
+    return "average_disjoint", source.count // axes[2].out, floats, 1 + chunk
+
+
+def _in_lanes(views: Views, record: Record) -> Booking | None:
+    """Dense planes that are small enough to be worked on eight at a time."""
+    axes, source, target, gradients, planes = views
+    dense = gradients.is_dense(target.dtype.itemsize) and planes.is_dense(target.dtype.itemsize)
+    few = axes[2].longest_run <= MOST_DIRECT_TERMS and not _has_blocks(axes[1])
+    floats, integers = _lanes_scratch(axes)
+    count = target.count // math.prod(planes.spatial)
+    parts = parts_for(-(-count // LANES), source, target)
+    if 3 * parts < parts_for(target.count // axes[2].size, source, target):
+        return None  # too few for all threads
+    budget = min(LANES_BUDGET, plans.TOTAL_BUDGET // parts)
+    fits = floats * int(record["itemsize"][0]) <= budget and count >= FEWEST_LANES
+    if not (dense and few and fits and record["reading"]):
+        return None
+    if gradients.is_stack() and planes.is_stack():
+        record["channels"] = 0
+    return "average_lanes", count, floats, integers
+
+
+def _in_rows(views: Views, record: Record) -> Booking:
+    """Any tensors: row by row."""
+    axes, source, target, *_ = views
+    streams = _has_streams(axes[2])
+    terms = axes[2].terms if streams else 0
+    rows = target.count // axes[2].size
+    parts = parts_for(rows, source, target)
+    block = axes[1].terms if _has_blocks(axes[1]) else 0
+    tiling = _tiling(
+        axes, streams, block, min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts) // int(record["itemsize"][0])
+    )
+    tile, wide, batch, depth_slots, row_slots = tiling
+    if streams:
+        windows = axes[2].phases_over(tile) + terms - 1
+        chunk, pitch = windows + ROOM, _whole_vectors(windows)
+    else:
+        chunk, pitch = min(axes[2].windows_over(tile), plans.MOST_WINDOWS_AT_ONCE) + ROOM, 0
+    longer = batch * pitch + max(chunk, terms + ROOM)
+    levels = int(math.log2(terms)) // 2 if terms > MOST_DIRECT_TERMS else 0
+    record["streams"], record["terms"], record["levels"], record["block"] = streams, terms, levels, block
+    record["tile"], record["chunk"], record["longer"] = tile, chunk, longer
+    record["batch"], record["batch_bits"], record["pitch"], record["wide"] = batch, batch.bit_length() - 1, pitch, wide
+    record["depth_slots"], record["row_slots"] = depth_slots, row_slots
+    slots = depth_slots * row_slots
+    floats = (2 + slots * batch + block) * wide + 3 * WIDE_ROOM + 2 * chunk + (3 + levels) * longer
+    integers = 3 * chunk + slots + 3 + 2 * LONGEST_TABLE + 2 * min(axes[1].size, ROWS_IN_TABLE)
+    return "average_blocks" if block else "average", rows, floats, integers
+
+
+def _lanes_scratch(axes: Axes) -> tuple[int, int]:
+    """Floats and integers that the tables and rows of ``average_lanes`` take."""
+    gradients, elements = math.prod(axis.out for axis in axes), math.prod(axis.size for axis in axes)
+    fixed = axes[2].rule == FIXED
+    terms = axes[2].terms if fixed else axes[2].longest_run
+    # Rows of quotients, with room for windows that do not exist; as many of A and of B, if there are any.
+    rows = axes[0].out * axes[1].out * (axes[2].out + (2 * terms if fixed else 1)) + terms
+    overlapping = max(axes[0].longest_run, axes[1].longest_run) > 1
+    pixels = rows * (1 + (terms > 1) + (terms > 2 and axes[2].fewest < terms)) + (
+        elements + axes[2].size if overlapping else 0
+    )
+    floats = LANES * LANES + gradients + LANES + LANES * pixels
+    return floats, gradients + elements + 2 * LANES + axes[2].size + 2 * axes[1].size + LONGEST_TABLE
+
+
+def _record(dtype: DType, channels: int, axes: tuple[Axis, ...]) -> Record:
+    record = np.zeros(1, RECORD)
+    for field in dataclasses.fields(Axis):
+        record[field.name] = [getattr(axis, field.name) for axis in axes]
+    record["channels"], record["code"] = channels, CODES[dtype]
+    return record
+
+
+def _tiling(axes: Axes, streams: bool, block: int, budget: int) -> tuple[int, int, int, int, int]:
+    """Columns per tile, numbers and rows per batch, and how many batches to keep (of layers, of rows): as many as hold
+    one element's windows, if they fit."""
+    depth, rows, columns = axes
+    # Powers of two, so that a kernel finds a slot without a division.
+    depth_slots, batch, row_slots = power_of_two(depth.longest_run), 1, 1
+    wanted = 1 if block else rows.longest_run
+    tile = min(columns.size, WIDEST_TILE)
+
+    def wide() -> int:
+        if streams:  # rows of quotients, spread
+            return _whole_vectors(columns.phases_over(tile) + columns.terms - 1) * columns.stride
+        return tile + WIDE_ROOM
+
+    def fits(rows: int) -> bool:
+        return (depth_slots * rows + block + 8) * wide() <= budget  # with the rows of all steps before and after
+
+    while not fits(2 * wanted) and tile > NARROWEST_TILE:
+        tile //= 2
+    while batch < rows.out and 2 * batch * wide() <= BATCH and fits(4 * batch):
+        batch *= 2
+    # Two batches hold any run that is not longer than one; of a deep tensor the next layer needs all rows again.
+    wanted = rows.out if depth.size > 1 else min(wanted + batch - 1, rows.out)
+    while row_slots * batch < wanted and fits(2 * row_slots * batch):
+        row_slots *= 2
+    # Rows that do not fit are expanded again whenever they are needed: slower, never wrong.
+    while not fits(row_slots * batch) and depth_slots > 1:
+        depth_slots //= 2
+    return tile, wide(), batch, depth_slots, row_slots
+
+
+def _whole_vectors(n: int) -> int:
+    return -(-n // LANES) * LANES
+
+
+def _has_streams(axis: Axis) -> bool:
+    """Whether to sum all columns' windows at once: for fixed windows of small strides."""
+    return axis.rule == FIXED and axis.stride <= LARGEST_SHUFFLED_STRIDE and axis.terms <= MOST_TERMS
+
+
+def _has_blocks(axis: Axis) -> bool:
+    """Whether to sum rows by blocks: where fixed windows are long. Their slots must always fit."""
+    return axis.rule == FIXED and MOST_DIRECT_TERMS < axis.terms <= LONGEST_BLOCK

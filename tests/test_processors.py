@@ -1,0 +1,35 @@
+"""Kernels are made of code that LLVM can turn into machine code of other processors."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+
+import llvmlite.binding as llvm
+import pytest
+from numba import njit
+
+from poolgrad.kernels.runner import kernel_signature
+
+
+@pytest.mark.parametrize("name", ["average_lanes", "average_disjoint", "max_tiles_2"])
+def test_arm64(name: str) -> None:
+    """No instruction is named that only one processor has, and the code compiles for arm64 to instructions of its own:
+    pairs stored past the caches, and half precision. It is not run here."""
+    function = getattr(import_module(f"poolgrad.kernels.{name.removesuffix('_2')}"), name)
+    compiled = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    compiled.compile(kernel_signature(function.__code__.co_argcount - 6, "float32"))
+    (code,) = compiled.inspect_llvm().values()
+    assert not re.findall(r"llvm\.(x86|aarch64|arm)\.", code)
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    triple = "aarch64-unknown-linux-gnu"
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu="generic", opt=2)
+    code = re.sub(r'target triple = ".*"', f'target triple = "{triple}"', code)
+    code = re.sub(r'target datalayout = ".*"', f'target datalayout = "{machine.target_data}"', code)
+    module = llvm.parse_assembly(code)
+    module.verify()
+    assembly = machine.emit_assembly(module)
+    assert "stnp" in assembly
+    assert "fcvtn" in assembly
