@@ -7,7 +7,7 @@ TORCH_STAMP := $(VENV)/.torch-installed
 BENCH_STAMP := $(VENV)/.bench-installed
 RESULTS := benchmarks/results
 
-.PHONY: help demo test test-torch test-large test-baseline bench bench-quick check docs wheel clean
+.PHONY: help demo test test-torch test-large test-baseline bench bench-quick bench-instructions check docs wheel clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,10 @@ check: $(STAMP) ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+bench-instructions: $(STAMP) ## count instructions per element (needs valgrind, ten minutes); renews the documents' table
+	$(BIN)/python -m benchmarks instructions $(RESULTS)/instructions.json
+	$(BIN)/python tools/make_docs.py
 
 docs: $(STAMP) ## regenerate the tables in the documents from the contract and the last benchmark
 	$(BIN)/python tools/make_docs.py

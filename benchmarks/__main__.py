@@ -26,6 +26,7 @@ EXAMPLES = """examples:
   python -m benchmarks show mine.json                        print a kept file again
   python -m benchmarks compare old.json new.json             how times changed between two files
   python -m benchmarks plot mine.json                        draw its plots into docs/
+  python -m benchmarks instructions mine.json                count instructions per element (needs valgrind)
 """
 
 
@@ -71,6 +72,11 @@ def main(arguments: list[str]) -> int:
 
             for path in draw(_read(name), ROOT / "docs"):
                 print(f"wrote {path.relative_to(ROOT)}")
+        case ["instructions", name]:
+            from .instructions import count
+
+            Path(name).write_text(json.dumps(count(), indent=1) + "\n", "utf-8")
+            print(f"wrote {name}")
         case _:
             return _run(parser().parse_args(arguments))
     return 0

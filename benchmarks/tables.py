@@ -131,6 +131,10 @@ def cases_table(rows: Iterable[Row]) -> str:
     return table(header, cells)
 
 
+def instructions_table(rows: Iterable[Row]) -> str:
+    return table(("case", "instructions per element"), ((row["case"], f"{row['per_element']:.2f}") for row in rows))
+
+
 def machine_line(document: Document, words: Words) -> str:
     machine = document["machine"]
     line = words.machine.format(

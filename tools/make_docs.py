@@ -17,9 +17,10 @@ from poolgrad.support import Support, support_table
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # benchmarks is no part of the installed package
-from benchmarks.tables import CHINESE, ENGLISH, details, speed, table  # noqa: E402
+from benchmarks.tables import CHINESE, ENGLISH, details, instructions_table, speed, table  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
+INSTRUCTIONS = RESULTS.with_name("instructions.json")
 BEGIN, END = "<!-- generated: {} -->", "<!-- end -->"
 
 
@@ -94,7 +95,7 @@ def filled(path: Path, **contents: str) -> str:
 def documents() -> dict[Path, str]:
     """Every generated document: its path, and what it should hold."""
     english, chinese, benchmarks = ROOT / "README.md", ROOT / "README.zh.md", ROOT / "docs" / "benchmarks.md"
-    measured = json.loads(RESULTS.read_text("utf-8"))
+    measured, counted = (json.loads(path.read_text("utf-8")) for path in (RESULTS, INSTRUCTIONS))
     return {
         english: filled(
             english,
@@ -106,7 +107,7 @@ def documents() -> dict[Path, str]:
             support=support_cells("不指定产品", "产品", "索引"),
             speed=speed(measured, CHINESE),
         ),
-        benchmarks: filled(benchmarks, cases=details(measured)),
+        benchmarks: filled(benchmarks, cases=details(measured), instructions=instructions_table(counted)),
         ROOT / "docs" / "contract.md": contract_page(),
     }
 

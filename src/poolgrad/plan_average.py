@@ -53,7 +53,8 @@ MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 16
 PLANES_AT_ONCE = 256
 # Scratch of eight small planes should stay in a core's second-level cache.
 LANES_BUDGET = 1000 << 10
-FEWEST_LANES = 3  # with fewer planes most lanes would work for nothing
+# With fewer planes most lanes would work for nothing, which does not matter if there is little work.
+FEWEST_LANES, TINY = 3, 1 << 16
 
 Axes = tuple[Axis, Axis, Axis]
 
@@ -201,7 +202,8 @@ def _in_lanes(views: Views, record: Record) -> Booking | None:
     if 3 * parts < parts_for(target.count // axes[2].size, source, target):
         return None  # too few for all threads
     budget = min(LANES_BUDGET, plans.TOTAL_BUDGET // parts)
-    fits = floats * int(record["itemsize"][0]) <= budget and count >= FEWEST_LANES
+    enough = count >= FEWEST_LANES or floats * LANES <= TINY
+    fits = floats * int(record["itemsize"][0]) <= budget and enough
     if not (dense and few and fits and record["reading"]):
         return None
     if gradients.is_stack() and planes.is_stack():
