@@ -189,6 +189,22 @@ def test_long_windows(kernel: int, stride: int, monkeypatch: Any) -> None:
     assert np.array_equal(poolgrad.avg_pool2d_backward(grad, (1, *size), kernel, stride), got)
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("kernel", [9, 12, 20, 33])
+def test_long_windows_that_are_few(kernel: int, stride: int, monkeypatch: Any) -> None:
+    """However few windows there are, long ones are summed in the same order on every path and in every layout."""
+    for many in (2, 3, 5, 8):
+        shape = (1, 8, kernel + stride * (many - 1) + 3, kernel + stride * (many - 1) + 1)
+        out = [(n + 4 - kernel) // stride + 1 for n in shape[2:]]
+        grad, numbers = gradient((1, 8, *out)), (kernel, stride, 2)
+        expected = poolgrad.avg_pool2d_backward(grad, shape, *numbers)
+        x = channels_last(np.zeros(shape, np.float32))
+        assert np.array_equal(poolgrad.avg_pool2d_backward(channels_last(grad), x, *numbers), expected)
+        with monkeypatch.context() as limited:
+            with_limits(limited, ROWS)
+            assert np.array_equal(poolgrad.avg_pool2d_backward(grad, shape, *numbers), expected)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_a_nan_stays_in_its_window_in_long_sums(dtype: Any) -> None:
     """Sums of sums must not carry a NaN beyond the window that holds it."""

@@ -54,7 +54,7 @@ PLANES_AT_ONCE = 256
 # Scratch of eight small planes should stay in a core's second-level cache.
 LANES_BUDGET = 1000 << 10
 # With fewer planes most lanes would work for nothing, which does not matter if there is little work.
-FEWEST_LANES, TINY = 3, 1 << 16
+FEWEST_LANES, TINY = 3, 1 << 13
 
 Axes = tuple[Axis, Axis, Axis]
 
@@ -143,7 +143,7 @@ def _in_pixels(views: Views, record: Record) -> Booking | None:
     axes, _, target, gradients, planes = views
     pixel = planes.shape[1]
     side_by_side = gradients.steps[1] == planes.steps[1] == target.dtype.itemsize
-    few = all(axis.longest_run <= MOST_DIRECT_TERMS for axis in axes)
+    few = all(_is_short(axis) for axis in axes)
     if not (side_by_side and few and LANES <= pixel <= MOST_CHANNELS):
         return None
     slots = [power_of_two(axis.longest_run) for axis in axes[:2]]
@@ -184,8 +184,7 @@ def _in_boxes(views: Views, record: Record) -> Booking | None:
     if not (touching and inside and dense and long):
         return None
     record["divisor"] *= math.prod(axis.count(0) for axis in axes)
-    # Here: whether rows or layers are left over behind the last window.
-    record["overlapping"] = any(axis.out * axis.stride < axis.size for axis in axes[:2])
+    record["rest"] = any(axis.out * axis.stride < axis.size for axis in axes[:2])
     record["chunk"] = chunk = min(axes[2].out, max(PIECE // axes[2].stride, LANES))
     floats = 2 * chunk + ROOM + chunk * axes[2].stride + WIDE_ROOM
     return "average_disjoint", source.count // axes[2].out, floats, 1 + chunk
@@ -195,14 +194,14 @@ def _in_lanes(views: Views, record: Record) -> Booking | None:
     """Dense planes that are small enough to be worked on eight at a time."""
     axes, source, target, gradients, planes = views
     dense = gradients.is_dense(target.dtype.itemsize) and planes.is_dense(target.dtype.itemsize)
-    few = axes[2].longest_run <= MOST_DIRECT_TERMS and not _has_blocks(axes[1])
+    few = _is_short(axes[2]) and not _has_blocks(axes[1])
     floats, integers = _lanes_scratch(axes)
     count = target.count // math.prod(planes.spatial)
     parts = parts_for(-(-count // LANES), source, target)
     if 3 * parts < parts_for(target.count // axes[2].size, source, target):
         return None  # too few for all threads
     budget = min(LANES_BUDGET, plans.TOTAL_BUDGET // parts)
-    enough = count >= FEWEST_LANES or floats * LANES <= TINY
+    enough = count >= FEWEST_LANES or floats <= TINY
     fits = floats * int(record["itemsize"][0]) <= budget and enough
     if not (dense and few and fits and record["reading"]):
         return None
@@ -219,10 +218,8 @@ def _in_rows(views: Views, record: Record) -> Booking:
     rows = target.count // axes[2].size
     parts = parts_for(rows, source, target)
     block = axes[1].terms if _has_blocks(axes[1]) else 0
-    tiling = _tiling(
-        axes, streams, block, min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts) // int(record["itemsize"][0])
-    )
-    tile, wide, batch, depth_slots, row_slots = tiling
+    budget = min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts) // int(record["itemsize"][0])
+    tile, wide, batch, depth_slots, row_slots = _tiling(axes, streams, block, budget)
     if streams:
         windows = axes[2].phases_over(tile) + terms - 1
         chunk, pitch = windows + ROOM, _whole_vectors(windows)
@@ -296,6 +293,11 @@ def _tiling(axes: Axes, streams: bool, block: int, budget: int) -> tuple[int, in
 
 def _whole_vectors(n: int) -> int:
     return -(-n // LANES) * LANES
+
+
+def _is_short(axis: Axis) -> bool:
+    """Whether sums along an axis are made one by one: then all kernels make them in the same order."""
+    return (axis.terms if axis.rule == FIXED else axis.longest_run) <= MOST_DIRECT_TERMS
 
 
 def _has_streams(axis: Axis) -> bool:

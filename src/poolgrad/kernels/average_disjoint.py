@@ -54,7 +54,7 @@ def average_disjoint(
         write(divisors, i, as_unit(plan.divisor, unit))
         write_i64(counts, 8 * i, 1)
     write_i64(rows, 0, floats if stride == 1 else wide)
-    rest = out * stride < plan.size[COLUMNS] or plan.overlapping
+    rest = out * stride < plan.size[COLUMNS] or plan.rest
     for row in range(begin, end):
         plane, oh = row // plan.out[ROWS], row % plan.out[ROWS]
         plane, od = plane // plan.out[DEPTH], plane % plan.out[DEPTH]

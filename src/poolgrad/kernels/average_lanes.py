@@ -291,7 +291,7 @@ def take_planes(plan: Any, planes: Any, n: int, scratch: Scratch, unit: Any) -> 
         for lane in range(LANES):
             row = scratch.edge + lane * LANES * plan.itemsize
             load_row(planes[lane], plan.stored, plan.code, KEPT, row, n, unit)
-        _take_floats(edges(plan, scratch), LANES, scratch, unit)
+        _take_floats(edges(plan, scratch), n - n + LANES, scratch, unit)  # not a literal, as in give_planes
     elif plan.reading == READ_FLOATS:
         _take_floats(planes, n, scratch, unit)
     elif plan.reading == READ_BFLOATS:
