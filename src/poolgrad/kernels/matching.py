@@ -75,17 +75,6 @@ def load_ints(typing_context: Any, base: types.Type, index: types.Type) -> Any:
 
 
 @intrinsic
-def store_ints(typing_context: Any, base: types.Type, index: types.Type, value: types.Type) -> Any:
-    """All eight integers."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        builder.store(args[2], pointer_to(builder, args[0], args[1], _INT32, _INTS), align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, integers), generate
-
-
-@intrinsic
 def add_ints(typing_context: Any, one: types.Type, other: types.Type) -> Any:
     """Lane by lane, modulo 2**32."""
 
@@ -155,19 +144,14 @@ def any_bits(typing_context: Any, value: types.Type) -> Any:
     return types.boolean(integers), generate
 
 
-def _compared(sign: str) -> Any:
-    @intrinsic
-    def compared(typing_context: Any, one: types.Type, other: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            return builder.icmp_unsigned(sign, args[0], args[1])
+@intrinsic
+def equal(typing_context: Any, one: types.Type, other: types.Type) -> Any:
+    """Where two vectors have the same numbers."""
 
-        return mask(integers, integers), generate
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        return builder.icmp_unsigned("==", args[0], args[1])
 
-    return compared
-
-
-# Where one vector's lanes stand so to another's, read as unsigned numbers.
-equal, below, not_below = _compared("=="), _compared("<"), _compared(">=")
+    return mask(integers, integers), generate
 
 
 @intrinsic
@@ -219,14 +203,31 @@ def _alternating(streaming: bool) -> Any:
 store_alternating, stream_alternating = _alternating(False), _alternating(True)
 
 
-@intrinsic
-def select_where(typing_context: Any, where: types.Type, value: types.Type, other: types.Type) -> Any:
-    """``value`` in the lanes of a mask, ``other`` elsewhere."""
+@intrinsic(prefer_literal=True)
+def at_places(
+    typing_context: Any, index: types.Type, place: types.Type, gradient: types.Type, columns: types.Type
+) -> Any:
+    """For so many columns from each lane's place on: the gradients whose index names it, and zeros; and which of them
+    were named in any."""
+    if not isinstance(columns, types.IntegerLiteral):
+        return None
+    number = columns.literal_value
+    laid = types.Tuple([types.UniTuple(gradient, number), mask])
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return builder.select(args[0], args[1], args[2])
+        zero = ir.Constant(args[2].type, [0.0] * LANES)
+        found = [
+            builder.icmp_unsigned("==", args[0], builder.add(args[1], ir.Constant(_INTS, [column] * LANES)))
+            for column in range(number)
+        ]
+        vectors = [builder.select(here, args[2], zero) for here in found]
+        named = found[0]
+        for here in found[1:]:
+            named = builder.or_(named, here)
+        together = context.make_tuple(builder, laid.types[0], vectors)
+        return context.make_tuple(builder, laid, [together, named])
 
-    return value(mask, value, other), generate
+    return laid(index, place, gradient, columns), generate
 
 
 def _of_masks(operation: str) -> Any:
@@ -250,17 +251,6 @@ def all_lanes(typing_context: Any, where: types.Type) -> Any:
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         bits = builder.bitcast(args[0], ir.IntType(LANES))
         return builder.icmp_unsigned("==", bits, ir.Constant(bits.type, 2**LANES - 1))
-
-    return types.boolean(mask), generate
-
-
-@intrinsic
-def any_lane(typing_context: Any, where: types.Type) -> Any:
-    """Whether a mask holds anywhere."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        bits = builder.bitcast(args[0], ir.IntType(LANES))
-        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
 
     return types.boolean(mask), generate
 

@@ -1,7 +1,7 @@
 """The gradient of every maximum where the channels of a pixel lie side by side: eight channels are a vector.
 
-As in max_rows.py each element asks the windows that hold it whether their index names it, in ascending order. Here all
-channels of a pixel ask the same windows. If fewer gradients were taken than there are, the image is done again by
+Each element asks the windows that hold it whether their index names it, in ascending order, and all channels of a pixel
+ask the same windows. If fewer gradients were taken than there are, the image is done again by
 scattering.
 """
 

@@ -18,6 +18,7 @@ from .matching import (
     add_ints,
     all_lanes,
     any_bits,
+    at_places,
     both,
     either,
     equal,
@@ -26,7 +27,6 @@ from .matching import (
     low_halves,
     or_ints,
     rising,
-    select_where,
     splat_int,
     store_alternating,
     stream_alternating,
@@ -37,239 +37,56 @@ from .rows import zero_row
 from .vectors import add, fence, itemsize, load, splat, store, write
 
 
-@inlined_piece
-def put_2(target: int, i: int, a: Any, b: Any, streaming: bool) -> None:
-    if streaming:
-        stream_alternating(target, i, (a, b))
-    else:
-        store_alternating(target, i, (a, b))
+def _row_layer(stride: int) -> Any:
+    @piece
+    def lay_row(
+        grads: int,
+        indices: int,
+        code: int,
+        n: int,
+        target: int,
+        pitch: int,
+        width: int,
+        row: int,
+        streaming: bool,
+        unit: Any,
+    ) -> bool:
+        """All rows of n >= 8 windows, ``pitch`` bytes apart; False if an index names no place in its window.
+
+        ``row`` is the position where the first of them begins. The last eight windows are laid back over the ones
+        before.
+        """
+        zero, beyond, next_row = splat(unit), splat_int(0), splat_int(width)
+        found = equal(beyond, beyond)
+        i = 0
+        while i < n:
+            i = min(i, n - LANES)
+            if code == INT64:
+                index = low_halves(indices, i)
+                beyond = or_ints(beyond, high_halves(indices, i))
+            else:
+                index = load_ints(indices, i)
+            gradient = add(zero, load(grads, i, unit))  # as a sum would begin
+            past = streaming and stride * i * itemsize(unit) % 16 == 0  # the last eight may lie anywhere
+            place, at = rising(row + stride * i, stride), target
+            columns, named = at_places(index, place, gradient, stride)
+            for r in range(stride):
+                if r > 0:
+                    place, at = add_ints(place, next_row), at + pitch
+                    columns, here = at_places(index, place, gradient, stride)
+                    named = either(named, here)
+                if past:
+                    stream_alternating(at, stride * i, columns)
+                else:
+                    store_alternating(at, stride * i, columns)
+            found = both(found, named)
+            i += LANES
+        return all_lanes(found) and not any_bits(beyond)
+
+    return lay_row
 
 
-@inlined_piece
-def put_3(target: int, i: int, a: Any, b: Any, c: Any, streaming: bool) -> None:
-    if streaming:
-        stream_alternating(target, i, (a, b, c))
-    else:
-        store_alternating(target, i, (a, b, c))
-
-
-@inlined_piece
-def put_4(target: int, i: int, a: Any, b: Any, c: Any, d: Any, streaming: bool) -> None:
-    if streaming:
-        stream_alternating(target, i, (a, b, c, d))
-    else:
-        store_alternating(target, i, (a, b, c, d))
-
-
-@piece
-def lay_row_2(
-    grads: int,
-    indices: int,
-    code: int,
-    n: int,
-    target: int,
-    pitch: int,
-    width: int,
-    row: int,
-    streaming: bool,
-    unit: Any,
-) -> bool:
-    """The 2 rows of n >= 8 windows, ``pitch`` bytes apart; False if an index names no place in its window.
-
-    ``row`` is the position where the first of them begins. The last eight windows are laid back over the ones before.
-    """
-    zero, beyond = splat(unit), splat_int(0)
-    found = equal(beyond, beyond)
-    i = 0
-    while i < n:
-        i = min(i, n - LANES)
-        if code == INT64:
-            index = low_halves(indices, i)
-            beyond = or_ints(beyond, high_halves(indices, i))
-        else:
-            index = load_ints(indices, i)
-        gradient = add(zero, load(grads, i, unit))  # as a sum would begin
-        place, at = rising(row + 2 * i, 2), target
-        past = streaming and 2 * i * itemsize(unit) % 16 == 0  # the last eight may lie anywhere
-        in_a = equal(index, place)
-        in_b = equal(index, add_ints(place, splat_int(1)))
-        named = either(in_a, in_b)
-        put_2(at, 2 * i, select_where(in_a, gradient, zero), select_where(in_b, gradient, zero), past)
-        place, at = add_ints(place, splat_int(width)), at + pitch
-        in_a = equal(index, place)
-        in_b = equal(index, add_ints(place, splat_int(1)))
-        named = either(named, either(in_a, in_b))
-        put_2(at, 2 * i, select_where(in_a, gradient, zero), select_where(in_b, gradient, zero), past)
-        found = both(found, named)
-        i += LANES
-    return all_lanes(found) and not any_bits(beyond)
-
-
-@piece
-def lay_row_3(
-    grads: int,
-    indices: int,
-    code: int,
-    n: int,
-    target: int,
-    pitch: int,
-    width: int,
-    row: int,
-    streaming: bool,
-    unit: Any,
-) -> bool:
-    """The 3 rows of n >= 8 windows, ``pitch`` bytes apart; False if an index names no place in its window.
-
-    ``row`` is the position where the first of them begins. The last eight windows are laid back over the ones before.
-    """
-    zero, beyond = splat(unit), splat_int(0)
-    found = equal(beyond, beyond)
-    i = 0
-    while i < n:
-        i = min(i, n - LANES)
-        if code == INT64:
-            index = low_halves(indices, i)
-            beyond = or_ints(beyond, high_halves(indices, i))
-        else:
-            index = load_ints(indices, i)
-        gradient = add(zero, load(grads, i, unit))  # as a sum would begin
-        place, at = rising(row + 3 * i, 3), target
-        past = streaming and 3 * i * itemsize(unit) % 16 == 0  # the last eight may lie anywhere
-        in_a = equal(index, place)
-        in_b = equal(index, add_ints(place, splat_int(1)))
-        in_c = equal(index, add_ints(place, splat_int(2)))
-        named = either(either(in_a, in_b), in_c)
-        put_3(
-            at,
-            3 * i,
-            select_where(in_a, gradient, zero),
-            select_where(in_b, gradient, zero),
-            select_where(in_c, gradient, zero),
-            past,
-        )
-        place, at = add_ints(place, splat_int(width)), at + pitch
-        in_a = equal(index, place)
-        in_b = equal(index, add_ints(place, splat_int(1)))
-        in_c = equal(index, add_ints(place, splat_int(2)))
-        named = either(named, either(either(in_a, in_b), in_c))
-        put_3(
-            at,
-            3 * i,
-            select_where(in_a, gradient, zero),
-            select_where(in_b, gradient, zero),
-            select_where(in_c, gradient, zero),
-            past,
-        )
-        place, at = add_ints(place, splat_int(width)), at + pitch
-        in_a = equal(index, place)
-        in_b = equal(index, add_ints(place, splat_int(1)))
-        in_c = equal(index, add_ints(place, splat_int(2)))
-        named = either(named, either(either(in_a, in_b), in_c))
-        put_3(
-            at,
-            3 * i,
-            select_where(in_a, gradient, zero),
-            select_where(in_b, gradient, zero),
-            select_where(in_c, gradient, zero),
-            past,
-        )
-        found = both(found, named)
-        i += LANES
-    return all_lanes(found) and not any_bits(beyond)
-
-
-@piece
-def lay_row_4(
-    grads: int,
-    indices: int,
-    code: int,
-    n: int,
-    target: int,
-    pitch: int,
-    width: int,
-    row: int,
-    streaming: bool,
-    unit: Any,
-) -> bool:
-    """The 4 rows of n >= 8 windows, ``pitch`` bytes apart; False if an index names no place in its window.
-
-    ``row`` is the position where the first of them begins. The last eight windows are laid back over the ones before.
-    """
-    zero, beyond = splat(unit), splat_int(0)
-    found = equal(beyond, beyond)
-    i = 0
-    while i < n:
-        i = min(i, n - LANES)
-        if code == INT64:
-            index = low_halves(indices, i)
-            beyond = or_ints(beyond, high_halves(indices, i))
-        else:
-            index = load_ints(indices, i)
-        gradient = add(zero, load(grads, i, unit))  # as a sum would begin
-        place, at = rising(row + 4 * i, 4), target
-        past = streaming and 4 * i * itemsize(unit) % 16 == 0  # the last eight may lie anywhere
-        in_a = equal(index, place)
-        in_b = equal(index, add_ints(place, splat_int(1)))
-        in_c = equal(index, add_ints(place, splat_int(2)))
-        in_d = equal(index, add_ints(place, splat_int(3)))
-        named = either(either(either(in_a, in_b), in_c), in_d)
-        put_4(
-            at,
-            4 * i,
-            select_where(in_a, gradient, zero),
-            select_where(in_b, gradient, zero),
-            select_where(in_c, gradient, zero),
-            select_where(in_d, gradient, zero),
-            past,
-        )
-        place, at = add_ints(place, splat_int(width)), at + pitch
-        in_a = equal(index, place)
-        in_b = equal(index, add_ints(place, splat_int(1)))
-        in_c = equal(index, add_ints(place, splat_int(2)))
-        in_d = equal(index, add_ints(place, splat_int(3)))
-        named = either(named, either(either(either(in_a, in_b), in_c), in_d))
-        put_4(
-            at,
-            4 * i,
-            select_where(in_a, gradient, zero),
-            select_where(in_b, gradient, zero),
-            select_where(in_c, gradient, zero),
-            select_where(in_d, gradient, zero),
-            past,
-        )
-        place, at = add_ints(place, splat_int(width)), at + pitch
-        in_a = equal(index, place)
-        in_b = equal(index, add_ints(place, splat_int(1)))
-        in_c = equal(index, add_ints(place, splat_int(2)))
-        in_d = equal(index, add_ints(place, splat_int(3)))
-        named = either(named, either(either(either(in_a, in_b), in_c), in_d))
-        put_4(
-            at,
-            4 * i,
-            select_where(in_a, gradient, zero),
-            select_where(in_b, gradient, zero),
-            select_where(in_c, gradient, zero),
-            select_where(in_d, gradient, zero),
-            past,
-        )
-        place, at = add_ints(place, splat_int(width)), at + pitch
-        in_a = equal(index, place)
-        in_b = equal(index, add_ints(place, splat_int(1)))
-        in_c = equal(index, add_ints(place, splat_int(2)))
-        in_d = equal(index, add_ints(place, splat_int(3)))
-        named = either(named, either(either(either(in_a, in_b), in_c), in_d))
-        put_4(
-            at,
-            4 * i,
-            select_where(in_a, gradient, zero),
-            select_where(in_b, gradient, zero),
-            select_where(in_c, gradient, zero),
-            select_where(in_d, gradient, zero),
-            past,
-        )
-        found = both(found, named)
-        i += LANES
-    return all_lanes(found) and not any_bits(beyond)
+lay_row_2, lay_row_3, lay_row_4 = _row_layer(2), _row_layer(3), _row_layer(4)
 
 
 @inlined_piece
