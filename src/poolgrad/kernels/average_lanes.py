@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..windows import ADAPTIVE
 from .geometry import COLUMNS, DEPTH, ROWS, count_of, fewest_windows, most_windows, run_of
 from .halves import load_bfloats, load_halves, store_bfloats, store_halves
-from .memory import inlined_piece, piece, read_i64, write_i64
+from .memory import inlined_piece, piece, piece_named, read_i64, write_i64
 from .record import KEPT, LANES, LINE, NOTHING, READ_BFLOATS, READ_FLOATS
 from .rows import load_row, store_row
 from .spreading import fill
@@ -161,8 +161,8 @@ def plane_at(base: int, steps: Any, channels: int, p: int) -> int:
     return base + p // channels * steps[0] + p % channels * steps[1]
 
 
-def _taker(take: Any) -> Any:
-    @piece
+def _taker(name: str, take: Any) -> Any:
+    @piece_named(name)
     def take_in(planes: Any, n: int, scratch: Scratch, unit: Any) -> None:
         """n gradients of each of eight planes, at least a vector of them, divided, as pixels; none is read twice, but
         for the last vector, which is laid back over its predecessor."""
@@ -214,8 +214,8 @@ def rows_at(i: int, scratch: Scratch, unit: Any) -> Any:
     )
 
 
-def _giver(put: Any) -> Any:
-    @piece
+def _giver(name: str, put: Any) -> Any:
+    @piece_named(name)
     def give_out(planes: Any, begin: int, end: int, scratch: Scratch, unit: Any) -> None:
         """Elements ``begin`` to ``end`` of each of eight planes; at least a vector of them lies before the end."""
         a, b, c, d, e, f, g, h = planes
@@ -260,8 +260,12 @@ def _stream_lines(planes: Any, begin: int, lines: int, scratch: Scratch, unit: A
         stream(h, i + LANES, two[7])
 
 
-_take_floats, _take_halves, _take_bfloats = _taker(load), _taker(load_halves), _taker(load_bfloats)
-_give_floats, _give_halves, _give_bfloats = _giver(store), _giver(store_halves), _giver(store_bfloats)
+_take_floats = _taker("take_floats", load)
+_take_halves = _taker("take_halves", load_halves)
+_take_bfloats = _taker("take_bfloats", load_bfloats)
+_give_floats = _giver("give_floats", store)
+_give_halves = _giver("give_halves", store_halves)
+_give_bfloats = _giver("give_bfloats", store_bfloats)
 
 
 @inlined_piece

@@ -31,14 +31,14 @@ from .matching import (
     store_alternating,
     stream_alternating,
 )
-from .memory import inlined_piece, piece
+from .memory import inlined_piece, piece_named
 from .record import GATHERED, INT64, LANES, NOTHING, ROOM
 from .rows import zero_row
 from .vectors import add, fence, itemsize, load, splat, store, write
 
 
 def _row_layer(stride: int) -> Any:
-    @piece
+    @piece_named(f"lay_row_{stride}")
     def lay_row(
         grads: int,
         indices: int,

@@ -22,6 +22,17 @@ piece = njit(**_OPTIONS)
 inlined_piece = njit(inline="always", **_OPTIONS)
 
 
+def piece_named(name: str) -> Any:
+    """A piece that a function makes in several kinds. Kernels that were compiled by different processes meet in one, and
+    pieces are known by their names there: two kinds must not share one."""
+
+    def made(function: Any) -> Any:
+        function.__name__ = function.__qualname__ = name
+        return piece(function)
+
+    return made
+
+
 def _pointer(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value, kind: ir.Type) -> ir.Value:
     byte = builder.gep(builder.inttoptr(base, cgutils.voidptr_t), [offset])
     return builder.bitcast(byte, kind.as_pointer())

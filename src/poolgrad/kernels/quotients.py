@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from .halves import load_bfloats, load_halves
-from .memory import inlined_piece, piece, read_i64
+from .memory import inlined_piece, piece, piece_named, read_i64
 from .record import LANES, READ_BFLOATS, READ_FLOATS, READ_HALVES
 from .rows import load_row
 from .vectors import add, as_unit, divide, load, multiply, read, splat, store, type_as, write
 
 
-def _divider(take: Any) -> Any:
-    @piece
+def _divider(name: str, take: Any) -> Any:
+    @piece_named(name)
     def divided(target: int, source: int, divisors: int, n: int, unit: Any) -> None:
         """n gradients that are neighbours in memory, at least a vector of them, read and written exactly."""
         last, zero = n - LANES, splat(unit)  # adding +0.0 makes sums begin at +0.0
@@ -28,7 +28,9 @@ def _divider(take: Any) -> Any:
     return divided
 
 
-_divided_floats, _divided_halves, _divided_bfloats = _divider(load), _divider(load_halves), _divider(load_bfloats)
+_divided_floats = _divider("divided_floats", load)
+_divided_halves = _divider("divided_halves", load_halves)
+_divided_bfloats = _divider("divided_bfloats", load_bfloats)
 
 
 @piece

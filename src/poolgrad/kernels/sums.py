@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .halves import store_bfloats, store_halves
-from .memory import inlined_piece, piece, read_i64
+from .memory import inlined_piece, piece, piece_named, read_i64
 from .record import LANES, WRITE_FLOATS, WRITE_HALVES
 from .vectors import add, load, store, stream
 
@@ -23,8 +23,8 @@ def _sum_at(i: int, one: int, two: int, three: int, rows: int, count: int, unit:
     return total
 
 
-def _writer(put: Any) -> Any:
-    @piece
+def _writer(name: str, put: Any) -> Any:
+    @piece_named(name)
     def write(target: int, rows: int, count: int, n: int, unit: Any) -> None:
         """n elements, at least a vector of them."""
         last = n - LANES
@@ -57,8 +57,9 @@ def _writer(put: Any) -> Any:
     return write
 
 
-store_sum, stream_sum = _writer(store), _writer(stream)
-store_sum_as_halves, store_sum_as_bfloats = _writer(store_halves), _writer(store_bfloats)
+store_sum, stream_sum = _writer("store_sum", store), _writer("stream_sum", stream)
+store_sum_as_halves = _writer("store_sum_as_halves", store_halves)
+store_sum_as_bfloats = _writer("store_sum_as_bfloats", store_bfloats)
 
 
 @inlined_piece
