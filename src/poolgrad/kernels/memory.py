@@ -23,7 +23,7 @@ inlined_piece = njit(inline="always", **_OPTIONS)
 
 
 def piece_named(name: str) -> Any:
-    """A piece that a function makes in several kinds. Kernels that were compiled by different processes meet in one, and
+    """A piece that a function makes in several kinds. Kernels that different processes compiled meet in one process, and
     pieces are known by their names there: two kinds must not share one."""
 
     def made(function: Any) -> Any:
