@@ -23,8 +23,10 @@ inlined_piece = njit(inline="always", **_OPTIONS)
 
 
 def piece_named(name: str) -> Any:
-    """A piece that a function makes in several kinds. Kernels that different processes compiled meet in one process, and
-    pieces are known by their names there: two kinds must not share one."""
+    """A piece that a function makes in several kinds.
+
+    Kernels that different processes compiled meet in one, where pieces are known by their names: each needs its own.
+    """
 
     def made(function: Any) -> Any:
         function.__name__ = function.__qualname__ = name
