@@ -54,6 +54,48 @@ def test_first_call_ever_says_that_it_compiles_and_the_second_process_does_not(t
     assert first.stdout == second.stdout
 
 
+THREE_KERNELS = """
+import os
+import ml_dtypes, numpy as np, poolgrad
+
+def rows(dtype):
+    got = poolgrad.avg_pool2d_backward(np.full((1, 1, 3, 100), 9, dtype), (1, 1, 3, 100), 3, 1, 1)
+    windows = np.r_[2, np.full(98, 3), 2]
+    assert np.array_equal(got[0, 0].astype(np.float32), np.outer([2, 3, 2], windows)), dtype
+
+def blocks(dtype):
+    means = np.arange(100) % 25
+    got = poolgrad.avg_pool2d_backward((9 * means).reshape(1, 1, 1, 100).astype(dtype), (1, 1, 9, 100), (9, 1), 1)
+    assert np.array_equal(got[0, 0].astype(np.float32), np.tile(means, (9, 1))), dtype
+
+def lanes(dtype):
+    got = poolgrad.avg_pool2d_backward(4 * np.arange(100).reshape(1, 4, 5, 5).astype(dtype), (1, 4, 10, 10), 2)
+    assert np.array_equal(got[..., ::2, ::2].astype(np.float32).ravel(), np.arange(100)), dtype
+
+for name in os.environ["KERNELS"].split():
+    for dtype in (np.float32, np.float16, ml_dtypes.bfloat16):
+        globals()[name](dtype)
+"""
+
+
+def test_kernels_that_different_processes_compiled_do_not_mix(tmp_path: Path) -> None:
+    """Each process counts anew what it compiles, so functions of one name could be taken for each other."""
+    for kernels in ("rows", "lanes blocks", "rows blocks lanes", "blocks lanes rows"):
+        done = python(THREE_KERNELS, POOLGRAD_CACHE_DIR=str(tmp_path), KERNELS=kernels)
+        assert done.returncode == 0, f"{kernels}: {done.stderr}"
+
+
+def test_two_kinds_of_a_piece_can_not_share_a_name() -> None:
+    from poolgrad.kernels.memory import piece, piece_named
+
+    def kind() -> None:
+        pass
+
+    piece_named("a name of its own")(kind)
+    with pytest.raises(ValueError, match="there is a piece a name of its own already"):
+        piece(kind)
+
+
 @pytest.fixture(scope="module")
 def warm_cache(tmp_path_factory: Any) -> Path:
     where: Path = tmp_path_factory.mktemp("cache")

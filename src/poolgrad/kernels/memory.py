@@ -13,20 +13,30 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-# A piece of a kernel. Dividing by zero is not an exception here: the check would keep loops from being vectorised.
-# Nobody calls it from Python or C, so it needs no wrappers, which take longer to compile than most pieces.
+# Dividing by zero is not an exception here: the check would keep loops from being vectorised. Nobody calls a piece of a
+# kernel from Python or C, so it needs no wrappers, which take longer to compile than most pieces.
 _OPTIONS = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-piece = njit(**_OPTIONS)
-# One that is compiled only as part of its callers: small ones, for speed, and large ones with a single caller, since
+# A piece that is compiled only as part of its callers: small ones, for speed, and large ones with one caller, since
 # everything below a piece is optimised again with each piece above it.
 inlined_piece = njit(inline="always", **_OPTIONS)
+_NAMES: set[tuple[str, str]] = set()
+
+
+def piece(function: Any) -> Any:
+    """A piece of a kernel. Its name must be its own, also if a function makes it in several kinds (``piece_named``).
+
+    Kernels come from disk, compiled by different processes, and meet in one. There pieces are known by their names and
+    a number that each process counts anew: two kinds of one name would be taken for each other.
+    """
+    name = (function.__module__, function.__qualname__)
+    if name in _NAMES:
+        raise ValueError(f"there is a piece {function.__qualname__} already: give each kind a name with piece_named")
+    _NAMES.add(name)
+    return njit(**_OPTIONS)(function)
 
 
 def piece_named(name: str) -> Any:
-    """A piece that a function makes in several kinds.
-
-    Kernels that different processes compiled meet in one, where pieces are known by their names: each needs its own.
-    """
+    """A piece that a function makes, under a name of its own."""
 
     def made(function: Any) -> Any:
         function.__name__ = function.__qualname__ = name
