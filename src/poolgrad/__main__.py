@@ -1,0 +1,5 @@
+"""``python -m poolgrad`` is the command ``poolgrad``."""
+
+from .cli import main
+
+main()

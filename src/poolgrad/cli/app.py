@@ -1,0 +1,50 @@
+"""The list of commands, and the one place where errors become a line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from .support import support
+from .terminal import BadInput, errors
+
+app = typer.Typer(
+    name="poolgrad",
+    help="Golden results, verdicts and contract answers for CANN's pooling gradients, on the CPU.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(support)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"poolgrad {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line. Exit code 0: yes, done; 1: the answer is no; 2: bad usage or a bad file."""
+    try:
+        app()
+    except BadInput as error:
+        errors.print(f"poolgrad: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except BrokenPipeError:  # `poolgrad ... | head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

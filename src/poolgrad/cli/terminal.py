@@ -1,0 +1,39 @@
+"""What all commands share: where they print, how they refuse, and their progress bars."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+# Rich leaves colours out, and draws no bars, where there is no terminal. Tables need not be narrow in a file.
+screen = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+errors = Console(stderr=True, highlight=False)
+
+NO = 1  # the exit code of a command whose answer is no
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+class BadInput(Exception):
+    """A file or an argument that can't be used: one line that says what was expected, what came, what to change."""
+
+
+def print_json(answer: Any) -> None:
+    """Print an answer for machines: one JSON document, never wrapped or coloured."""
+    print(json.dumps(answer, ensure_ascii=False, indent=2))
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Progress]:
+    """A bar on stderr that vanishes when done, and is never there in pipes. Its only task has the number 0."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+        bar.add_task(what, total=total)
+        yield bar
