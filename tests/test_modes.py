@@ -47,9 +47,9 @@ def third(number: float) -> float:
 
 def test_modes_are_what_they_are_called(mode: int) -> None:
     """Otherwise the next test would test nothing."""
-    exact = third(1.0), third(-1.0), third(2.0), third(1e-310)
+    exact = [third(number) for number in (1.0, -1.0, 5.0, 7.0, 1e-310)]
     in_mode(mode)
-    changed = third(1.0), third(-1.0), third(2.0), third(1e-310)
+    changed = [third(number) for number in (1.0, -1.0, 5.0, 7.0, 1e-310)]
     in_mode(modes.NORMAL)
     assert exact != changed
 
