@@ -176,8 +176,8 @@ def opinion(judge: Judge, errors: Errors) -> tuple[Floats, Bools, Floats]:
 
 def _answer(tensors: Tensors, standard: str, hf32: bool, judge: Judge, tally: Tally) -> Comparison:
     reasons = [
-        f"{count} {kind} differ from the golden tensor's, none may"
-        for count, kind in ((tally.nan_mismatches, "NaN"), (tally.inf_mismatches, "Inf"))
+        f"{kind} in just one of the tensors: {count} elements, none may be"
+        for count, kind in ((tally.nan_mismatches, "NaN"), (tally.inf_mismatches, "Inf, or its sign,"))
         if count
     ] + judge.reasons(tally)
     return Comparison(

@@ -83,10 +83,10 @@ class Comparison:
     def summary(self) -> str:
         """One line for people."""
         kind = f"{self.dtype}, HF32" if self.hf32 else self.dtype
+        share, does = percent(self.count_passed, self.count), _DOES.get(self.standard, "pass")
         text = (
-            f"{self.verdict} {self.standard} ({kind}): {percent(self.count_passed, self.count)} of {self.count} "
-            f"elements {_DOES.get(self.standard, 'pass')}, MERE {self.mere:.4g}, MARE {self.mare:.4g}, max abs {self.max_abs:.4g}, "
-            f"max ULP {self.max_ulp}"
+            f"{self.verdict} {self.standard} ({kind}): {share} of {self.count} elements {does}, MERE {self.mere:.4g}, "
+            f"MARE {self.mare:.4g}, max abs {self.max_abs:.4g}, max ULP {self.max_ulp}"
         )
         if self.cosine_distance is not None:
             text += f", cosine distance {self.cosine_distance:.4g}"

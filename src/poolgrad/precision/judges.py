@@ -89,13 +89,13 @@ class Mixed(_Tolerant):
         found = []
         if 100 * tally.passing < self.limits.percent * tally.count:
             found.append(
-                f"{tally.passing} of {tally.count} elements are within the tolerance, "
+                f"within the tolerance: {tally.passing} of {tally.count} elements, "
                 f"at least {self.limits.percent} % must be"
             )
         if self.outliers:
             found.append(
-                f"{self.outliers} elements are off by more than {self.limits.cap:g} and more than "
-                f"{self.limits.max_ulp} ULP, none may be"
+                f"off by more than {self.limits.cap:g} and more than {self.limits.max_ulp} ULP: "
+                f"{self.outliers} of {tally.count} elements, none may be"
             )
         return found
 
@@ -139,7 +139,7 @@ class Close(_Tolerant):
     def reasons(self, tally: Tally) -> list[str]:
         failing = tally.count - tally.passing
         if failing and failing / tally.count > self.limits.ptol:
-            return [f"{failing} of {tally.count} elements are not close, at most {self.limits.ptol:g} of them may be"]
+            return [f"not close: {failing} of {tally.count} elements, at most {100 * self.limits.ptol:g} % may be"]
         return []
 
 
@@ -198,4 +198,4 @@ class Binary(Judge):
     def reasons(self, tally: Tally) -> list[str]:
         if tally.passing == tally.count:
             return []
-        return [f"{tally.count - tally.passing} of {tally.count} elements have other bits, none may"]
+        return [f"other bits: {tally.count - tally.passing} of {tally.count} elements, none may have them"]
