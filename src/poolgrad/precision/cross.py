@@ -26,6 +26,8 @@ class CrossCheck(Judge):
     No element passes or fails by itself: those that equal their golden value are counted.
     """
 
+    judges_elements = False
+
     def __init__(self, small: SmallLimits, ratios: RatioLimits) -> None:
         self.small, self.limits = small, ratios
         self.actual, self.third = _Side(small), _Side(small)

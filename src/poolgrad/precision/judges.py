@@ -21,6 +21,8 @@ Number = float | int
 class Judge(ABC):
     """A standard at work on one pair of tensors."""
 
+    judges_elements = True  # whether it has a rule for single elements
+
     @property
     @abstractmethod
     def thresholds(self) -> dict[str, Number]:
@@ -145,6 +147,8 @@ class Close(_Tolerant):
 
 class Cosine(Judge):
     """The same direction. No element passes or fails by itself: those that equal their golden value are counted."""
+
+    judges_elements = False
 
     def __init__(self) -> None:
         self.products, self.squares, self.golden_squares = ProductSum(), ProductSum(), ProductSum()
