@@ -10,7 +10,8 @@ from poolgrad.operators import REGISTRY, find_operator
 @pytest.mark.parametrize("operator", REGISTRY.values(), ids=lambda operator: operator.name)
 def test_an_operator_has_many_names(operator) -> None:
     short = operator.name.removeprefix("aclnn")
-    for name in (operator.name, short, short.lower(), operator.name.upper(), operator.python_name, f" {short} "):
+    plain = (operator.name, short, short.lower(), operator.name.upper(), operator.python_name, f" {short} ")
+    for name in (*plain, f"torch.ops.aten.{operator.python_name}"):
         assert find_operator(name) is operator
 
 

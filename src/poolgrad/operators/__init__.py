@@ -20,12 +20,12 @@ REGISTRY: dict[str, Operator] = {
 
 
 def find_operator(name: object) -> Operator:
-    """The operator of that name: the C name with or without its prefix, in any case, or the Python name.
+    """The operator of a name as C, Python, torch or a test tool writes it, with or without its prefix, in any case.
 
     ``ValueError`` for any other, with the one that was probably meant.
 
-    >>> find_operator("AvgPool2DBackward").name, find_operator("avg_pool2d_backward").name
-    ('aclnnAvgPool2dBackward', 'aclnnAvgPool2dBackward')
+    >>> {find_operator(name).name for name in ("AvgPool2DBackward", "torch.ops.aten.avg_pool2d_backward")}
+    {'aclnnAvgPool2dBackward'}
     """
     wanted = _plain(name) if isinstance(name, str) else ""
     by_name = {_plain(operator.name): operator for operator in REGISTRY.values()}
@@ -38,7 +38,7 @@ def find_operator(name: object) -> Operator:
 
 
 def _plain(name: str) -> str:
-    return name.strip().casefold().removeprefix("aclnn").replace("_", "")
+    return name.strip().rsplit(".", 1)[-1].casefold().removeprefix("aclnn").replace("_", "")
 
 
 def _core(plain: str) -> str:
