@@ -16,4 +16,20 @@ REGISTRY: dict[str, Operator] = {
     )
 }
 
-__all__ = ["REGISTRY"]
+
+def find_operator(name: object) -> Operator:
+    """The operator of a name as C, Python, torch or a test tool writes it; ``ValueError`` with the list for any other.
+
+    >>> {find_operator(name).name for name in ("AvgPool2dBackward", "torch.ops.aten.avg_pool2d_backward")}
+    {'aclnnAvgPool2dBackward'}
+    """
+    short = name.strip().rsplit(".", 1)[-1].replace("_", "").casefold() if isinstance(name, str) else None
+    for operator in REGISTRY.values():
+        full = operator.name.casefold()
+        if short in (full, full.removeprefix("aclnn")):
+            return operator
+    known = ", ".join(operator.name.removeprefix("aclnn") for operator in REGISTRY.values())
+    raise ValueError(f"unknown operator {name!r}; the known ones are {known}")
+
+
+__all__ = ["REGISTRY", "find_operator"]
