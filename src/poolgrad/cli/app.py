@@ -12,6 +12,7 @@ from .. import __version__
 from ..files import BadFile
 from .check import check
 from .explain import explain
+from .run import run
 from .support import support
 from .terminal import BadInput, errors
 
@@ -23,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(run)
 app.command()(check)
 app.command()(explain)
 app.command()(support)

@@ -97,20 +97,21 @@ class Line:
         if "self" not in given:
             raise BadInput("--x is missing: the shape of the forward input, such as 1,16,4,4")
         common = self._common(given)
-        tensors = {name: facts and self._made(name, common, facts) for name, facts in given.items()}
+        tensors = {name: self._made(name, common, facts) for name, facts in given.items()}
         if "gradOutput" not in tensors:
             shape = self._pooled(tensors["self"], numbers)
-            tensors["gradOutput"] = shape and self._made("gradOutput", common, {"shape": shape})
+            tensors["gradOutput"] = self._made("gradOutput", common, {"shape": shape})
         grad = tensors["gradOutput"]
         if "indices" not in tensors and any(p.name == "indices" for p in self.operator.tensors):
-            tensors["indices"] = grad and self._made("indices", common, {"shape": grad.shape, "format": grad.format})
+            alike = None if grad is None else {"shape": grad.shape, "format": grad.format}
+            tensors["indices"] = self._made("indices", common, alike)
         return tensors
 
     def _text(self, parameter: Parameter) -> str | None:
         return self.tensors.get(parameter.python_name)
 
     def _common(self, given: Mapping[str, dict[str, Any] | None]) -> dict[str, Any]:
-        """What holds where a tensor does not say otherwise: what the line says for all, or for the first that says it."""
+        """What holds where a tensor does not say otherwise: what the line says for all, or else for the first one."""
         common = {"dtype": self.dtype, "format": self.format}
         for name, facts in given.items():
             for key in common:
@@ -118,9 +119,11 @@ class Line:
                     common[key] = facts.get(key)
         return {"format": common["format"], "dtype": common["dtype"] or "float32"}
 
-    def _made(self, name: str, common: dict[str, Any], facts: dict[str, Any]) -> CaseTensor:
+    def _made(self, name: str, common: dict[str, Any], facts: dict[str, Any] | None) -> CaseTensor | None:
         from ..cases.building import make_tensor
 
+        if facts is None:
+            return None
         dtype = {"dtype": self.indices_dtype or "int32"} if name == "indices" else {}
         merged = {**common, **dtype, **facts}
         merged["dtype"] = merged["dtype"].lower()
@@ -154,13 +157,14 @@ class Line:
         dtype = self.indices_dtype if parameter.name == "indices" else self.dtype
         shape = integers(self.shape, "--shape") if self.shape is not None and raw else None
         if raw and parameter.name == "indices":
-            dtype, shape = dtype or "int32", shape or (self.arrays["gradOutput"].shape if self.arrays else None)
+            grad = self.arrays.get("gradOutput")
+            dtype, shape = dtype or "int32", shape or (None if grad is None else grad.shape)
         if raw and (dtype is None or shape is None):
             raise BadInput(f"{path}: a .bin file does not say what it holds; give --dtype and --shape")
         array = self.arrays[parameter.name] = read_array(path, dtype=dtype, shape=shape)
         return array
 
-    def _pooled(self, x: CaseTensor | None, numbers: Mapping[str, Any]) -> tuple[int, ...] | None:
+    def _pooled(self, x: CaseTensor | None, numbers: Mapping[str, Any]) -> tuple[int, ...]:
         """The shape that the windows give; where they give none, an earlier rule will refuse the call."""
         from ..cases.building import pooled_shape
         from ..cases.model import DEFAULT_NUMBERS
@@ -168,7 +172,7 @@ class Line:
         if "kernelSize" not in {p.name for p in self.operator.parameters}:
             raise BadInput("--grad-output is missing: its shape, such as 1,16,2,2, says how many windows there are")
         if x is None:
-            return None
+            return (1, 1, 1, 1)
         return (pooled_shape(x, DEFAULT_NUMBERS | dict(numbers)) if "kernelSize" in numbers else None) or x.shape
 
 
