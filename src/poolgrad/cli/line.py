@@ -220,7 +220,7 @@ def spec(text: str, where: str) -> dict[str, Any]:
         if equals and key in ("strides", "offset", "storage"):
             numbers = integers(value, f"{where}: {key}")
             facts[key] = numbers[0] if key == "offset" and len(numbers) == 1 else numbers
-        elif word.strip().lower() in (*DTYPES, *DTYPE_OF):
+        elif word.strip() not in FORMATS and word.strip().lower() in (*DTYPES, *DTYPE_OF):  # both have an UNDEFINED
             facts["dtype"] = word.strip().lower()
         elif word.strip().upper() in FORMATS:
             facts["format"] = word.strip().upper()
