@@ -77,16 +77,21 @@ class Comparison:
         return self.count_passed / self.count if self.count else 1.0
 
     @property
+    def what_counts(self) -> str:
+        """What the counted elements do."""
+        return _DOES.get(self.standard, "pass")
+
+    @property
     def verdict(self) -> str:
         return "PASS" if self.passed else "FAIL"
 
     def summary(self) -> str:
         """One line for people."""
         kind = f"{self.dtype}, HF32" if self.hf32 else self.dtype
-        share, does = percent(self.count_passed, self.count), _DOES.get(self.standard, "pass")
+        share = percent(self.count_passed, self.count)
         text = (
-            f"{self.verdict} {self.standard} ({kind}): {share} of {self.count} elements {does}, MERE {self.mere:.4g}, "
-            f"MARE {self.mare:.4g}, max abs {self.max_abs:.4g}, max ULP {self.max_ulp}"
+            f"{self.verdict} {self.standard} ({kind}): {share} of {self.count} elements {self.what_counts}, "
+            f"MERE {self.mere:.4g}, MARE {self.mare:.4g}, max abs {self.max_abs:.4g}, max ULP {self.max_ulp}"
         )
         if self.cosine_distance is not None:
             text += f", cosine distance {self.cosine_distance:.4g}"

@@ -50,7 +50,7 @@ def grid_over(planes: Planes) -> Grid:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """What a page knows of a plane: per cell the code of its worst element, where in the cell it is, and both values."""
+    """A plane, by cell: the code of its worst element, where in the cell that is, and both its values."""
 
     codes: Codes
     offsets: npt.NDArray[np.uint32]
@@ -83,7 +83,7 @@ def draw(tensors: Tensors, judge: Judge, lead: tuple[int, ...], grid: Grid) -> M
 
 
 def _plane(array: Block, lead: tuple[int, ...]) -> Block:
-    plane = array[lead]
+    plane: Block = array[lead]
     return plane.reshape((1,) * (2 - plane.ndim) + plane.shape)
 
 
@@ -99,13 +99,11 @@ def _tiles(grid: Grid) -> Iterator[tuple[tuple[slice, slice], tuple[slice, slice
     for row in range(0, grid.rows, down):
         for column in range(0, grid.columns, across):
             cells = slice(row, row + down), slice(column, column + across)
-            yield (
-                cells,
-                (
-                    slice(row * height, (row + down) * height),
-                    slice(column * width, (column + across) * width),
-                ),
+            elements = (
+                slice(row * height, (row + down) * height),
+                slice(column * width, (column + across) * width),
             )
+            yield cells, elements
 
 
 def _by_cell(codes: Codes, grid: Grid) -> Codes:

@@ -76,9 +76,7 @@ def _data(
         "bounds": [[str(bound) for bound in bounds_of(bucket)] for bucket in range(BUCKETS)],
         "planes": {"rows": planes.rows, "columns": planes.columns, "count": planes.count},
         "grid": {name: getattr(grid, name) for name in ("rows", "columns", "cell_height", "cell_width", "is_reduced")},
-        "shown": [
-            {**plane._asdict(), "lead": planes.lead_of(plane.number)} for plane in found.planes
-        ],
+        "shown": [{**plane._asdict(), "lead": planes.lead_of(plane.number)} for plane in found.planes],
     }
 
 
