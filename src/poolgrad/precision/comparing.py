@@ -176,7 +176,7 @@ def opinion(judge: Judge, errors: Errors) -> tuple[Floats, Bools, Floats]:
 
 def _answer(tensors: Tensors, standard: str, hf32: bool, judge: Judge, tally: Tally) -> Comparison:
     reasons = [
-        f"{kind} in just one of the tensors: {count} elements, none may be"
+        f"{kind} in just one of the tensors: {count} of {tally.count} elements, none may be"
         for count, kind in ((tally.nan_mismatches, "NaN"), (tally.inf_mismatches, "Inf, or its sign,"))
         if count
     ] + judge.reasons(tally)
