@@ -36,8 +36,9 @@ class Grid:
 
 
 def grid_over(planes: Planes) -> Grid:
-    """One cell per element where that is not too much for a screen."""
-    height, width = (max(1, -(-size // MAX_SIDE)) for size in (planes.rows, planes.columns))
+    """One cell per element where that is not too much for a screen, else square cells."""
+    side = max(1, -(-max(planes.rows, planes.columns) // MAX_SIDE))
+    height, width = min(side, max(planes.rows, 1)), min(side, max(planes.columns, 1))
     return Grid(-(-planes.rows // height), -(-planes.columns // width), height, width)
 
 
