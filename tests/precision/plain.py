@@ -67,7 +67,7 @@ def rounded_bits(value: float, dtype: str) -> int:
     if math.isinf(value):
         return sign | infinity
     exact = abs(Fraction(value))
-    exponent = max(lowest, math.frexp(value)[1] - 1)
+    exponent = max(lowest, math.frexp(value)[1] - 1) if value else lowest
     quantum = Fraction(2) ** (exponent - digits + 1)
     units = round(exact / quantum)  # to even in ties
     bits = ((exponent - lowest) << (digits - 1)) + units  # the hidden bit and a carry both move the exponent on
