@@ -123,7 +123,7 @@ BAD = [
     (["bytes.npy", "bytes.npy"], "actual must be of one of the types"),
     (["good.npy", "golden.npy", "--standard", "rough"], "standard must be one of mixed, .*; got 'rough'"),
     (["good.npy", "golden.npy", "--level", "L9"], "level must be one of L0, L1, L2; got 'L9'"),
-    (["good.npy", "golden.npy", "--standard", "cross_check"], "pass third_party"),
+    (["good.npy", "golden.npy", "--standard", "cross_check"], "give it as third_party"),
     (["good.npy", "golden.npy", "--third-party", "good.npy"], "belongs to the standard cross_check"),
     (["good16.npy", "golden16.npy", "--hf32"], "hf32 is a way to compute float32"),
     (["good.npy", "golden.npy", "--html", "golden.npy"], "--html: expected a name that ends in .html"),
