@@ -15,6 +15,7 @@ from .explain import explain
 from .run import run
 from .support import support
 from .terminal import BadInput, errors
+from .view import view
 
 app = typer.Typer(
     name="poolgrad",
@@ -28,6 +29,7 @@ app.command()(run)
 app.command()(check)
 app.command()(explain)
 app.command()(support)
+app.command()(view)
 
 
 def _show_version(wanted: bool) -> None:
