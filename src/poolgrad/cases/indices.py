@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def forward_max(
 
     ``pause`` is called between blocks; what it raises ends the work.
     """
-    if len(x) and rows.out > 0 and columns.out > 0:
+    if x.size and rows.out > 0 and columns.out > 0:
         _fill(x, _Run(rows, 0, rows.out), _Run(columns, 0, columns.out), values, indices, pause)
 
 
@@ -246,20 +247,29 @@ def _scan_one(source: Array, first: int, last: int, step: int, axis: int) -> Fou
     return result
 
 
-def drawn_indices(random: np.random.Generator, rows: Places, columns: Places, indices: Array) -> None:
+def drawn_indices(
+    random: np.random.Generator,
+    rows: Places,
+    columns: Places,
+    indices: Array,
+    *,
+    pause: Callable[[], None] = lambda: None,
+) -> None:
     """Places drawn from each window, into ``indices`` (P, Ho, Wo); neighbours that share places may draw the same."""
-    width = columns.size
+    wide = min(columns.out, BLOCK)
     for plane in indices:
-        for begin in range(0, rows.out, max(1, BLOCK // max(columns.out, 1))):
-            end = min(begin + max(1, BLOCK // max(columns.out, 1)), rows.out)
-            shape = (end - begin, columns.out)
-            row = _draw(random, *rows.ends(begin, end), rows.step, shape, 0)
-            plane[begin:end] = row * width + _draw(random, *columns.ends(0, columns.out), columns.step, shape, 1)
+        for top, left in product(range(0, rows.out, BLOCK // wide), range(0, columns.out, wide)):
+            pause()
+            part = plane[top : top + BLOCK // wide, left : left + wide]
+            row = _draw(random, rows, top, part.shape[0], part.shape, 0)
+            part[...] = row * columns.size + _draw(random, columns, left, part.shape[1], part.shape, 1)
 
 
-def _draw(random: np.random.Generator, first: Ints, last: Ints, step: int, shape: tuple[int, int], axis: int) -> Ints:
-    first, count = (a[:, None] if axis == 0 else a[None, :] for a in (first, (last - first) // step + 1))
-    return first + random.integers(0, np.broadcast_to(count, shape)) * step
+def _draw(
+    random: np.random.Generator, places: Places, begin: int, count: int, shape: tuple[int, ...], axis: int
+) -> Ints:
+    first, last = (np.expand_dims(ends, 1 - axis) for ends in places.ends(begin, begin + count))
+    return first + random.integers(0, np.broadcast_to((last - first) // places.step + 1, shape)) * places.step
 
 
 def max_pool2d_indices(x: Array, windows: tuple[Windows, Windows], dtype: Any = np.int64) -> tuple[Array, Array]:
