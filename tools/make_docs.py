@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 
 from poolgrad.acl.launch import LAUNCH_CHECKS
-from poolgrad.contract import EVERYWHERE, Check, Operator
 from poolgrad.operators import REGISTRY
-from poolgrad.products import ANY, PRODUCTS
-from poolgrad.support import Support, support_table
+from poolgrad.products import ANY
+from poolgrad.support import Support, holds_on, support_table
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # benchmarks is no part of the installed package
@@ -43,13 +42,6 @@ def support_cells(any_name: str, product_word: str, indices_word: str) -> str:
     return table([product_word, *(f"`{name}`" for name in REGISTRY)], rows)
 
 
-def products_of(check: Check, operator: Operator) -> str:
-    if check.on == EVERYWHERE:
-        return "all"
-    wanted = [p.name for p in PRODUCTS if p in check.on and p in operator.products]
-    return ", ".join(wanted + (["no product"] if ANY in check.on else []))
-
-
 def contract_page() -> str:
     """docs/contract.md: the rows of every operator, in their order."""
     parts = [
@@ -64,7 +56,7 @@ def contract_page() -> str:
             f"In Python: `poolgrad.{operator.python_name}`. Products: {', '.join(p.name for p in operator.products)}."
         )
         rows = [
-            [f"`{check.key}`", check.says, products_of(check, operator), str(check.status), check.source]
+            [f"`{check.key}`", check.says, holds_on(check, operator), str(check.status), check.source]
             for check in operator.checks
         ]
         parts.append(table(["row", "rule", "holds on", "status", "source"], rows))

@@ -114,13 +114,24 @@ def create_array(path: str | os.PathLike[str], dtype: DTypeLike, shape: Sequence
     path = Path(path)
     suffix = _suffix(path)
     contents = _Contents(_wanted_dtype(path, dtype), _possible(path, shape), False, 0)
-    _look_at_place(path, contents.nbytes)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
+    with whole_file(path, contents.nbytes) as temporary:
         yield _new_map(path, temporary, suffix, contents)
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str], nbytes: int = 0) -> Iterator[Path]:
+    """A name beside ``path`` for a new file of about so many bytes, which gets its own name when the block ends.
+
+    If the block raises anything, the new file is gone, and what was there before stays. ``BadFile`` if there is no place.
+    """
+    path = Path(path)
+    _look_at_place(path, nbytes)
+    temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.part{path.suffix}")
+    try:
+        yield temporary
         os.replace(temporary, path)
     finally:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             temporary.unlink()
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..acl.launch import LAUNCH_CHECKS, Launch
 from ..acl.objects import AclTensor
-from ..contract import Check, first_violation, refusal
+from ..contract import Broken, Check, first_violation, refusal
 from ..dtypes import FORMATS
 from ..errors import AclnnError
 from ..products import ANY, Product, find_product
@@ -19,11 +19,12 @@ _VIEW_CHECKS = tuple(c for c in LAUNCH_CHECKS if c.key in ("view-in-storage", "o
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The status of a call; if it is refused, the row that decides and the error that says all about it."""
+    """The status of a call; if it is refused, the row that decides, the error that says all about it, and its parts."""
 
     status: int = ACLNN_SUCCESS
     row: Check | None = None
     error: AclnnError | None = None
+    broken: Broken | None = None
 
 
 def product_of(case: Case) -> Product:
@@ -40,7 +41,7 @@ def judge(case: Case, product: Product | None = None) -> Answer:
         found = first_violation(call, _VIEW_CHECKS)
     if found is None:
         return Answer()
-    return Answer(found[0].status, found[0], refusal(call, *found))
+    return Answer(found[0].status, found[0], refusal(call, *found), found[1])
 
 
 def _placed(tensor: CaseTensor) -> AclTensor:

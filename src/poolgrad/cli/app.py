@@ -9,6 +9,11 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from ..files import BadFile
+from .check import check
+from .compare import compare
+from .explain import explain
+from .run import run
 from .support import support
 from .terminal import BadInput, errors
 
@@ -20,6 +25,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(run)
+app.command()(check)
+app.command()(compare)
+app.command()(explain)
 app.command()(support)
 
 
@@ -42,7 +51,7 @@ def main() -> None:
     """Run the command line. Exit code 0: yes, done; 1: the answer is no; 2: bad usage or a bad file."""
     try:
         app()
-    except BadInput as error:
+    except (BadInput, BadFile) as error:
         errors.print(f"poolgrad: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
     except BrokenPipeError:  # `poolgrad ... | head` has seen enough
