@@ -119,7 +119,7 @@ def _follow_the_forward_pass(
         return
     shape = None
     if operator.name == ADAPTIVE_MAX:
-        size = numbers.get("output_size") or ()
+        size: list[Any] = numbers.get("output_size") or []
         if len(size) in (1, 2) and all(is_int(s) for s in size):
             shape = (*self.shape[:-2], size[0], size[-1])
             tensors["gradOutput"] = CaseTensor(grad.dtype if grad else self.dtype, shape, self.format, values=FORWARD)

@@ -11,6 +11,7 @@ import typer
 from .. import __version__
 from ..files import BadFile
 from .check import check
+from .compare import compare
 from .explain import explain
 from .run import run
 from .support import support
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 app.command()(run)
 app.command()(check)
+app.command()(compare)
 app.command()(explain)
 app.command()(support)
 app.command()(view)
