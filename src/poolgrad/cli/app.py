@@ -12,6 +12,7 @@ from .. import __version__
 from ..files import BadFile
 from .check import check
 from .compare import compare
+from .doctor import doctor
 from .explain import explain
 from .run import run
 from .support import support
@@ -30,6 +31,7 @@ app.command()(run)
 app.command()(check)
 app.command()(compare)
 app.command()(explain)
+app.command()(doctor)
 app.command()(support)
 app.command()(view)
 
