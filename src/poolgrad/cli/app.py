@@ -13,9 +13,11 @@ from ..files import BadFile
 from .check import check
 from .compare import compare
 from .explain import explain
+from .golden import golden
 from .run import run
 from .support import support
 from .terminal import BadInput, errors
+from .verify import verify
 
 app = typer.Typer(
     name="poolgrad",
@@ -28,6 +30,8 @@ app = typer.Typer(
 app.command()(run)
 app.command()(check)
 app.command()(compare)
+app.command()(golden)
+app.command()(verify)
 app.command()(explain)
 app.command()(support)
 
