@@ -31,7 +31,6 @@ DEFAULT_NUMBERS: dict[str, Number] = {
     "divisorOverride": 0,
     "cubeMathType": 0,
 }
-STANDARDS = ("mixed", "stat_rel_err", "close", "cosine", "binary", "cross_check")
 
 
 class BadCase(ValueError):

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import IndexRangeError
-from ..files import create_array, numpy_dtype
+from ..files import create_array, numpy_dtype, whole_file
 from ..status import ACLNN_SUCCESS
 from .data import Array, Piece, golden_piece, golden_whole, make_piece, pieces
 from .lines import as_record, digest
@@ -62,6 +61,8 @@ class Work:
     def open(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
         (self.directory / RECORD).unlink(missing_ok=True)  # what was there is no longer whole
+        for rest in self.directory.glob(".*.part*"):  # of a process that was killed
+            rest.unlink(missing_ok=True)
         for parameter in self.case.operator.tensors:
             tensor = self.case.tensor(parameter.name)
             stack = self._output if parameter.output else self._inputs
@@ -88,7 +89,7 @@ class Work:
         self._inputs.close()
         self._output.close()
         record = self._record(error)
-        write_json(self.directory / RECORD, record)
+        write_text(self.directory / RECORD, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
         return record
 
     def drop(self) -> None:
@@ -111,7 +112,6 @@ class Work:
         names = [name for name in case.tensors if error is None or name != output]
         return {
             **entry(case, ACLNN_SUCCESS if error is None else error.status, None if error is None else str(error)),
-            "digest": digest(case),
             "poolgrad": __version__,
             "tensors": {name: self._file(name) for name in names},
         }
@@ -133,6 +133,7 @@ def entry(case: Case, status: int, message: str | None) -> dict[str, Any]:
         "expected_status": case.status,
         "message": message,
         "seed": case.seed,
+        "digest": digest(case),
         "case": as_record(case),
     }
 
@@ -147,11 +148,7 @@ def _drop(stack: contextlib.ExitStack) -> None:
         stack.__exit__(_Dropped, _Dropped(), None)
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_text(path: Path, text: str) -> None:
     """A whole file, or the one that was there."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path, len(text)) as temporary:
+        temporary.write_text(text, encoding="utf-8")
