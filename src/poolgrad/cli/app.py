@@ -10,6 +10,7 @@ import typer
 
 from .. import __version__
 from ..files import BadFile
+from .cases import cases
 from .check import check
 from .compare import compare
 from .explain import explain
@@ -32,6 +33,7 @@ app.command()(check)
 app.command()(compare)
 app.command()(golden)
 app.command()(verify)
+app.command()(cases)
 app.command()(explain)
 app.command()(support)
 
