@@ -23,9 +23,11 @@ from ..contract import Call
 from ..files import numpy_dtype
 from ..operators.pooling import plane_sizes, windows_of
 from .building import random_for
-from .indices import Places, adaptive_places, drawn_indices, fixed_places, forward_max
+from .forward import forward_max
+from .indices import drawn_indices
 from .judging import product_of
 from .model import Case, Values
+from .places import Places, adaptive_places, fixed_places
 
 Array = NDArray[Any]
 Piece = tuple[int, int]  # the first plane, and one past the last
@@ -108,9 +110,10 @@ def _run_wide(case: Case, plane: Mapping[str, Array], scratch: Path) -> None:
 
 
 def _copy(source: Array, target: Array) -> None:
-    """Row by row, so that little is converted at a time."""
-    for row in np.ndindex(source.shape[:-1]):
-        target[row] = source[row]
+    """Some rows of a plane at a time, so that little is converted at once."""
+    rows = max(1, BATCH // source.shape[-1])
+    for at in range(0, source.shape[-2], rows):
+        target[..., at : at + rows, :] = source[..., at : at + rows, :]
 
 
 def golden_whole(case: Case, arrays: Mapping[str, Array]) -> None:

@@ -26,7 +26,7 @@ MANIFEST = "manifest.json"
 
 @dataclass(slots=True)
 class Golden:
-    """What came of a case file: the manifest's entries in the file's order; how many were made, kept from before, or refused."""
+    """What came of a case file: the manifest's entries in the file's order, and how many were made, kept or refused."""
 
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
     made: int = 0
