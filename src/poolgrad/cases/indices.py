@@ -1,9 +1,9 @@
-"""Legal indices for max pooling gradients, for every window geometry: where maxima lie, or places drawn from windows."""
+"""Legal indices for max pooling gradients, for every window geometry: where maxima lie, or places out of windows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..operators.pooling import Windows
-from ..windows import pair
 from .forward import forward_max
 from .places import Ints, Places, adaptive_places, fixed_places
 
@@ -46,32 +45,17 @@ def _draw(
     return first + random.integers(0, np.broadcast_to((last - first) // places.step + 1, shape)) * places.step
 
 
-def max_pool2d_indices(
-    x: Array,
-    kernel_size: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0,),
-    dilation: Sequence[int] = (1,),
-    ceil_mode: bool = False,
-    *,
-    dtype: Any = np.int64,
-) -> tuple[Array, Array]:
-    """The forward pass of max pooling over (..., H, W): its output and its indices.
+def max_pool2d_indices(x: Array, windows: tuple[Windows, Windows], dtype: Any = np.int64) -> tuple[Array, Array]:
+    """The forward pass of max pooling over (..., H, W), with windows along H and W: its output and its indices.
 
-    Parameters have one value for both axes or one for each; an empty stride means ``kernel_size``.
-
-    >>> max_pool2d_indices(np.array([[1.0, 4.0, 2.0], [0.0, 3.0, 5.0]]), (2, 2), (1,))
-    (array([[4., 5.]]), array([[1, 5]]))
+    >>> both = Windows(size=2, kernel=2, stride=1, pad=0, dilation=1, ceil_mode=False)
+    >>> max_pool2d_indices(np.array([[1.0, 4.0], [0.0, 3.0]]), (both, both))
+    (array([[4.]]), array([[1]]))
     """
-    numbers = (pair(tuple(values)) for values in (kernel_size, stride or kernel_size, padding, dilation))
-    axes = zip(x.shape[-2:], *numbers, strict=True)
-    rows, columns = (fixed_places(Windows(*axis, ceil_mode)) for axis in axes)
-    return _forward(x, rows, columns, dtype)
+    return _forward(x, fixed_places(windows[0]), fixed_places(windows[1]), dtype)
 
 
-def adaptive_max_pool2d_indices(
-    x: Array, output_size: tuple[int, int], *, dtype: Any = np.int64
-) -> tuple[Array, Array]:
+def adaptive_max_pool2d_indices(x: Array, output_size: tuple[int, int], dtype: Any = np.int64) -> tuple[Array, Array]:
     """The forward pass of adaptive max pooling over (..., H, W): its output and its indices.
 
     >>> adaptive_max_pool2d_indices(np.array([[1.0, 4.0, 2.0], [0.0, 3.0, 5.0]]), (1, 2))
