@@ -230,7 +230,8 @@ def _number(raw: Any, where: str) -> float:
 def pooled_shape(self: CaseTensor, numbers: Mapping[str, Any]) -> tuple[int, ...] | None:
     """The shape of the forward output of max pooling, in self's own format; None if the numbers allow none."""
     try:
-        given = {name: ints(numbers[name], name, "") for name in ("kernelSize", "stride", "padding", "dilation")}
+        names = ("kernelSize", "stride", "padding", "dilation")
+        given = {name: ints(() if numbers[name] is None else numbers[name], name, "") for name in names}
         kernel, pad, dilation = (pair(given[name]) for name in ("kernelSize", "padding", "dilation"))
         stride = pair(given["stride"] or given["kernelSize"])
         last = self.format == "NHWC"

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import ml_dtypes
@@ -17,17 +20,22 @@ from numpy.typing import NDArray
 
 from .. import functional
 from ..contract import Call
+from ..files import numpy_dtype
 from ..operators.pooling import plane_sizes, windows_of
 from .building import random_for
-from .indices import Places, adaptive_places, drawn_indices, fixed_places, forward_max
+from .forward import forward_max
+from .indices import drawn_indices
 from .judging import product_of
 from .model import Case, Values
+from .places import Places, adaptive_places, fixed_places
 
 Array = NDArray[Any]
 Piece = tuple[int, int]  # the first plane, and one past the last
 
 # Elements of the largest tensor in a piece, if a plane has no more; random numbers that are made at once.
 PIECE, BATCH = 1 << 22, 1 << 18
+# Elements of a plane from which on 16-bit max gradients are not summed in memory.
+LARGE_PLANE = 1 << 26
 
 
 def pieces(case: Case) -> Iterator[Piece]:
@@ -66,13 +74,46 @@ def make_piece(case: Case, arrays: Mapping[str, Array], piece: Piece, pause: Cal
         _make_indices(case, arrays, piece, pause)
 
 
-def golden_piece(case: Case, arrays: Mapping[str, Array], piece: Piece) -> None:
-    """The golden result for the planes of a piece. ``IndexRangeError`` if an index is bad, which may be anywhere."""
-    if piece == (0, _lead(case)):
+def golden_piece(case: Case, arrays: Mapping[str, Array], piece: Piece, scratch: Path) -> None:
+    """The golden result for the planes of a piece. ``IndexRangeError`` if an index is bad, which may be anywhere.
+
+    ``scratch`` is a directory for what does not fit into memory.
+    """
+    if needs_files(case):
+        for views in _groups(case, arrays, piece):
+            for plane in range(len(views["self"])):
+                _run_wide(case, {name: view[plane : plane + 1] for name, view in views.items()}, scratch)
+    elif piece == (0, _lead(case)):
         golden_whole(case, arrays)
-        return
-    for views in _groups(case, arrays, piece):
-        _run(case, views)
+    else:
+        for views in _groups(case, arrays, piece):
+            _run(case, views)
+
+
+def needs_files(case: Case) -> bool:
+    """16-bit max gradients are summed in a float32 plane; one so large is kept in a file."""
+    halves = numpy_dtype(case.tensor("self").dtype).itemsize == 2
+    return halves and "indices" in case.tensors and case.plane > LARGE_PLANE
+
+
+def _run_wide(case: Case, plane: Mapping[str, Array], scratch: Path) -> None:
+    """The same sums, in float32 from the beginning, in files that vanish; rounded once at the end."""
+    output = case.operator.output.name
+    with ExitStack() as files:
+        wide = dict(plane)
+        for name in ("gradOutput", output):
+            file = files.enter_context(TemporaryFile(dir=scratch))
+            wide[name] = np.memmap(file, np.float32, "w+", shape=plane[name].shape)
+        _copy(plane["gradOutput"], wide["gradOutput"])
+        _run(case, wide, product=None)
+        _copy(wide[output], plane[output])
+
+
+def _copy(source: Array, target: Array) -> None:
+    """Some rows of a plane at a time, so that little is converted at once."""
+    rows = max(1, BATCH // source.shape[-1])
+    for at in range(0, source.shape[-2], rows):
+        target[..., at : at + rows, :] = source[..., at : at + rows, :]
 
 
 def golden_whole(case: Case, arrays: Mapping[str, Array]) -> None:
@@ -84,7 +125,7 @@ def _run(case: Case, arrays: Mapping[str, Array], **options: Any) -> None:
     tensors = {p.python_name: arrays[p.name] for p in case.operator.tensors if p.name != "self"}
     numbers = {p.python_name: case.numbers[p.name] for p in case.operator.parameters if p.kind != "tensor"}
     function = getattr(functional, case.operator.python_name)
-    function(x=arrays["self"].shape, product=case.product, **tensors, **numbers, **options)
+    function(x=arrays["self"].shape, **tensors, **numbers, **({"product": case.product} | options))
 
 
 def _portion(case: Case, array: Array, piece: Piece) -> Array:

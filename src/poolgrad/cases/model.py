@@ -115,6 +115,12 @@ class Case:
             p.name: tensors[p.name] if p.kind == "tensor" else self.numbers[p.name] for p in self.operator.parameters
         }
 
+    @property
+    def plane(self) -> int:
+        """Elements of one plane of self."""
+        self_ = self.tensor("self")
+        return math.prod(self_.shape[-3:-1] if self_.format == "NHWC" else self_.shape[-2:])
+
     def tensor(self, name: str) -> CaseTensor:
         """A tensor that the contract has found to be there."""
         tensor = self.tensors[name]

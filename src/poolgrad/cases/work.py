@@ -15,7 +15,7 @@ from .. import __version__
 from ..errors import IndexRangeError
 from ..files import create_array, numpy_dtype, whole_file
 from ..status import ACLNN_SUCCESS
-from .data import Array, Piece, golden_piece, golden_whole, make_piece, pieces
+from .data import Array, Piece, golden_piece, golden_whole, make_piece, needs_files, pieces
 from .lines import as_record, digest
 from .model import Case
 from .naming import directory_name
@@ -32,7 +32,8 @@ def file_of(case: Case, parameter: str) -> str:
 def bytes_of(case: Case) -> int:
     """What a case takes on the disk."""
     tensors = [case.tensor(name) for name in case.tensors]
-    return sum(numpy_dtype(tensor.dtype).itemsize * tensor.count + 128 for tensor in tensors)
+    scratch = 8 * case.plane if needs_files(case) else 0
+    return scratch + sum(numpy_dtype(tensor.dtype).itemsize * tensor.count + 128 for tensor in tensors)
 
 
 def finished(case: Case, directory: Path) -> dict[str, Any] | None:
@@ -75,7 +76,7 @@ class Work:
         make_piece(self.case, self._arrays, piece, pause)
         if not self._bad_index.is_set():
             try:
-                golden_piece(self.case, self._arrays, piece)
+                golden_piece(self.case, self._arrays, piece, self.directory)
             except IndexRangeError:
                 self._bad_index.set()
 

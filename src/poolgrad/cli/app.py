@@ -10,6 +10,7 @@ import typer
 
 from .. import __version__
 from ..files import BadFile
+from .cases import cases
 from .check import check
 from .compare import compare
 from .doctor import doctor
@@ -36,6 +37,7 @@ app.command()(compare)
 app.command()(check)
 app.command()(explain)
 app.command()(support)
+app.command()(cases)
 app.command()(view)
 app.command()(doctor)
 
