@@ -128,6 +128,9 @@ BAD = [
     (("--x", "1,1,4,4", "--plane", "0,1"), 2, "--plane: expected up to 2 numbers below (1, 1), got (0, 1)"),
     (("--x", "1,1,4,4", "--plane", "0,0,0"), 2, "--plane: expected up to 2 numbers"),
     (("--x", "1,1,4,4", "--plane", "x"), 2, "--plane: expected integers"),
+    (("--x", "1,1,100000,100000"), 2, "a plane of 100000×100000 with 33333×33333 windows is too large to draw"),
+    (("--x", "1,1,2,9000000"), 1, "empty"),
+    (("--x", "1,1,3,9000000"), 2, "too large to draw"),
     (("--x", "0,1,4,4"), 2, "nothing to see in an empty tensor"),
     (("--x", "1,1,4,4", "--padding", "2"), 1, "padding-half"),
 ]
