@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import platform
 import shlex
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from importlib import metadata
 from typing import NamedTuple
 
 import typer
@@ -61,6 +58,9 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def _versions() -> Iterator[Finding]:
+    import platform
+    from importlib import metadata
+
     from .. import __version__
 
     yield Finding("poolgrad", __version__)
@@ -126,6 +126,8 @@ def _cache() -> Iterator[Finding]:
 
 
 def _compiler() -> Finding:
+    import subprocess
+
     command = shlex.split(os.environ.get("CXX") or "g++")
     path = shutil.which(command[0])
     if path is None:
