@@ -171,3 +171,18 @@ def test_without_matplotlib_the_command_says_what_to_install(monkeypatch: pytest
         monkeypatch.delitem(sys.modules, name)
     done = poolgrad("view", AVG, "--x", "1,1,4,4", "--kernel-size", 2, "-o", "a.png", expect=2)
     assert 'pip install "poolgrad[view]"' in done.stderr
+
+
+def test_a_crowd_of_windows_is_thinned_out() -> None:
+    def frames(seen: Plane) -> int:
+        elements = drawing._numbers(seen).axes[1]
+        cells = (seen.rows.size + seen.rows.before + seen.rows.behind) * (
+            seen.columns.size + seen.columns.before + seen.columns.behind
+        )
+        marks = sum(len(shares) for shares in seen.shares().values() if len(shares) <= 9)
+        return len(elements.patches) - cells - marks - 1
+
+    few, many = plane(AVG, "1,1,6,6", kernel_size=(3,)), plane(AVG, "1,1,9,9", kernel_size=(5,), stride=(1,))
+    assert frames(few) == 4
+    assert frames(many) == 9  # of 25
+    assert "25 shares" in words(drawing._numbers(many))

@@ -21,6 +21,7 @@ MOST_CELLS = 20
 MOST_ARROWS = 36
 MOST_PIXELS = 1024
 MOST_LETTERS = 13
+MOST_MARKS = 9  # of shares in a cell, and of windows over it
 MOST_BARS = 12
 CELL = 0.8  # inches
 GAP = 0.6  # cells between the layers of 3-D
@@ -57,7 +58,7 @@ def _numbers(plane: Plane) -> Figure:
     rows, columns, layers = plane.rows, plane.columns, len(plane.depths)
     down = max(layers * (len(rows.windows) + GAP) - GAP, rows.size + rows.before + rows.behind)
     left, right = max(len(columns.windows), 2), max(columns.size + columns.before + columns.behind, 2)
-    width, height = max((left + right + 1.6) * CELL + 0.6, 8.5), down * CELL + 2.3
+    width, height = max((left + right + 1.6) * CELL + 0.6, 8.5), down * CELL + 2.35
     figure = Figure((width, height))
     _words(figure, plane, height)
     windows, elements = figure.subplots(
@@ -67,7 +68,7 @@ def _numbers(plane: Plane) -> Figure:
         gridspec_kw={
             "left": 0.3 / width,
             "right": 1 - 0.3 / width,
-            "bottom": 1.0 / height,
+            "bottom": 1.05 / height,
             "top": 1 - 1.0 / height,
             "wspace": 1.6 / (left + right),
         },
@@ -93,6 +94,8 @@ def _words(figure: Figure, plane: Plane, height: float) -> None:
         story += " Hatched: padding."
     if max(side.windows[0].step for side in (plane.rows, plane.columns)) > 1:
         story += " Dashed: from the first to the last element of a dilated window."
+    if _is_crowded(plane) and is_small(plane):
+        story += "\nOnly some of the windows have frames."
     if not plane.given:
         story += "\nNo gradOutput was given, so every gradient is taken as 1."
     figure.text(0.5, 0.15 / height, story, ha="center", va="bottom", size=9, color="#333333")
@@ -179,6 +182,9 @@ def _draw_element(axes: Axes, plane: Plane, h: int, w: int, shares: list[tuple[i
         terms = " + ".join(fraction(plane.exactly([share])) for share in shares)
         if len(terms) <= MOST_LETTERS:
             _write(axes, w, h + 0.66, terms, size=5.5, color="#555555")
+    if len(shares) > MOST_MARKS:
+        _write(axes, w, h + 0.78, f"{len(shares)} shares", size=6, color="#555555")
+        return
     step = min(0.15, 0.8 / max(len(shares), 1))
     for place, (_, i, j) in enumerate(shares):  # a mark for each share, in the colour of its window
         x = w + 0.5 + (place - len(shares) / 2) * step
@@ -188,14 +194,25 @@ def _draw_element(axes: Axes, plane: Plane, h: int, w: int, shares: list[tuple[i
 def _draw_outlines(axes: Axes, plane: Plane) -> None:
     """A frame around each window; where windows overlap, frames lie inside each other."""
     overlapping = max(plane.rows.covered().max(), plane.columns.covered().max()) > 1
-    for i, rows in enumerate(plane.rows.windows):
-        for j, columns in enumerate(plane.columns.windows):
+    for i in _framed(plane, plane.rows):
+        for j in _framed(plane, plane.columns):
+            rows, columns = plane.rows.windows[i], plane.columns.windows[j]
             inset = 0.04 + (0.035 * ((i % 3) + (j % 3)) if overlapping else 0)
             corner = (columns.start + inset, rows.start + inset)
             lengths = (columns[-1] + 1 - columns.start - 2 * inset, rows[-1] + 1 - rows.start - 2 * inset)
             style = "--" if rows.step > 1 or columns.step > 1 else "-"
             colour = colour_of(plane, i, j)
             axes.add_patch(Rectangle(corner, *lengths, fill=False, edgecolor=colour, lw=1.6, ls=style, alpha=0.85))
+
+
+def _is_crowded(plane: Plane) -> bool:
+    return int(plane.rows.covered().max() * plane.columns.covered().max()) > MOST_MARKS
+
+
+def _framed(plane: Plane, side: Side) -> list[int]:
+    """The windows of an axis that get a frame: all, or the first, the middle and the last one of a crowd."""
+    last = len(side.windows) - 1
+    return sorted({0, last // 2, last}) if _is_crowded(plane) else list(range(last + 1))
 
 
 def _draw_arrows(figure: Figure, windows: Axes, elements: Axes, plane: Plane) -> None:
@@ -237,7 +254,7 @@ def fraction(value: Fraction) -> str:
     >>> fraction(Fraction(4, 9)), fraction(Fraction(12345, 98765))
     ('4/9', '0.125')
     """
-    return str(value) if len(str(value)) <= 7 else number(value)
+    return str(value) if len(str(value)) <= 6 else number(value)
 
 
 # ---- maps ------------------------------------------------------------------------------------------------------------
