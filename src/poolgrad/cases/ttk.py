@@ -33,10 +33,11 @@ _TOLERANCES = {"float16": 1e-3, "bfloat16": 1e-3}
 
 def read_ttk(text: str, path: str, seed: int) -> Iterator[Case]:
     rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    columns = rows.fieldnames or ()  # which reads the first line
     while True:
         where = f"{path}, line {rows.line_num + 1}"
         try:
+            columns = rows.fieldnames or ()
+            where = f"{path}, line {rows.line_num + 1}"
             row = next(rows, None)
         except csv.Error as error:
             raise BadCase(f"{where}: the CSV is damaged or cut off; {error}") from error
