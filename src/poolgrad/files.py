@@ -122,7 +122,7 @@ def create_array(path: str | os.PathLike[str], dtype: DTypeLike, shape: Sequence
 def whole_file(path: str | os.PathLike[str], nbytes: int = 0) -> Iterator[Path]:
     """A name beside ``path`` for a new file of about so many bytes, which gets its own name when the block ends.
 
-    If the block raises anything, the new file is gone, and what was there before stays. ``BadFile`` if there is no place.
+    If the block raises anything, the new file is gone, and what was there before stays. ``BadFile`` without a place.
     """
     path = Path(path)
     _look_at_place(path, nbytes)

@@ -182,6 +182,8 @@ def test_case_files_are_checked_against_what_they_expect(tmp_path: Path) -> None
     # On a product that lacks the operator the first case is refused against its expectation.
     shown = poolgrad("check", path, "--product", "Ascend310B", expect=1).stdout
     assert "1 of 2 cases have the status that they expect" in shown
+    path.write_text(json.dumps(right | {"status": 507015}) + "\n" + json.dumps(refused | {"status": 507015}))
+    assert [record["as_expected"] for record in poolgrad("check", path, "--json", expect=1).data] == [True, False]
     path.write_text("{")
     assert "line 1" in poolgrad("check", path, expect=2).stderr
 
