@@ -76,6 +76,7 @@ def test_gradients_of_adaptive_max_pooling_are_the_forward_output(tmp_path: Path
     case = read_one(tmp_path, [atk_adaptive_max()])
     assert case.tensor("gradOutput").shape == case.tensor("indices").shape == (2, 3, 4, 5)
     assert case.tensor("gradOutput").values.kind == "forward"
+    assert case.tensor("gradOutput").dtype == "bfloat16", "that of self, whatever the file says"
     one = read_one(tmp_path, [atk_adaptive_max(output_size=atk_value("output_size", 3, "attr_tuple"))])
     assert one.tensor("indices").shape == (2, 3, 3, 3)
 
