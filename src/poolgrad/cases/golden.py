@@ -112,14 +112,14 @@ def _look_for_space(cases: Sequence[Case], root: Path) -> None:
         there = there.parent
     try:
         free = shutil.disk_usage(there).free
+        if needed > free:
+            raise BadFile(
+                f"the cases take {in_bytes(needed)}, and the disk of {there} has {in_bytes(free)} left; "
+                "nothing was written"
+            )
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadFile(f"{root} can't be written: {error.strerror or error}") from error
-    if needed > free:
-        raise BadFile(
-            f"{len(cases)} cases take {in_bytes(needed)}, and the disk of {there} has {in_bytes(free)} left; "
-            "nothing was written"
-        )
 
 
 class _Stopped(Exception):

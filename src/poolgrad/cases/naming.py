@@ -7,7 +7,7 @@ import re
 
 from .model import BadCase
 
-MOST_LETTERS = 120
+MOST_BYTES = 120
 _STRANGE = re.compile(r"[^\w.+=-]")
 
 
@@ -23,6 +23,7 @@ def directory_name(case: str) -> str:
     name = _STRANGE.sub("_", case)
     if name.startswith(".") or not name.strip("._"):
         name = f"_{name}"
-    if name != case or len(name) > MOST_LETTERS:
-        name = f"{name[:MOST_LETTERS]}-{hashlib.sha256(case.encode()).hexdigest()[:6]}"
+    short = name.encode()[:MOST_BYTES].decode(errors="ignore")
+    if short != case:
+        name = f"{short}-{hashlib.sha256(case.encode()).hexdigest()[:6]}"
     return name

@@ -22,6 +22,7 @@ from .naming import directory_name
 
 RECORD = "case.json"
 GOLDEN = "golden"
+HEADER, PAGE = 128, 4096  # bytes before an array, and what disks are given out by
 
 
 def file_of(case: Case, parameter: str) -> str:
@@ -32,8 +33,9 @@ def file_of(case: Case, parameter: str) -> str:
 def bytes_of(case: Case) -> int:
     """What a case takes on the disk."""
     tensors = [case.tensor(name) for name in case.tensors]
+    sizes = [numpy_dtype(tensor.dtype).itemsize * tensor.count + HEADER for tensor in tensors]
     scratch = 8 * case.plane if needs_files(case) else 0
-    return scratch + sum(numpy_dtype(tensor.dtype).itemsize * tensor.count + 128 for tensor in tensors)
+    return scratch + sum(-(-size // PAGE) * PAGE for size in (*sizes, PAGE))
 
 
 def finished(case: Case, directory: Path) -> dict[str, Any] | None:
