@@ -122,14 +122,17 @@ def create_array(path: str | os.PathLike[str], dtype: DTypeLike, shape: Sequence
 def whole_file(path: str | os.PathLike[str], nbytes: int = 0) -> Iterator[Path]:
     """A name beside ``path`` for a new file of about so many bytes, which gets its own name when the block ends.
 
-    If the block raises anything, the new file is gone, and what was there before stays. ``BadFile`` if there is no place.
+    If the block raises anything, the new file is gone, and what was there before stays. ``BadFile`` without a place.
     """
     path = Path(path)
     _look_at_place(path, nbytes)
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.part{path.suffix}")
     try:
         yield temporary
-        os.replace(temporary, path)
+        try:
+            os.replace(temporary, path)
+        except OSError as error:
+            raise BadFile(f"{path} can't be written: {_reason(error, nbytes)}") from error
     finally:
         with suppress(OSError):
             temporary.unlink()

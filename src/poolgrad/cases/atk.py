@@ -114,15 +114,15 @@ def _follow_the_forward_pass(
     operator: Operator, tensors: dict[str, CaseTensor | None], numbers: dict[str, Any]
 ) -> None:
     """Put the forward pass's shapes in the place of placeholders."""
-    self, indices, grad = (tensors.get(name) for name in ("self", "indices", "gradOutput"))
+    self, indices = tensors.get("self"), tensors.get("indices")
     if self is None:
         return
     shape = None
     if operator.name == ADAPTIVE_MAX:
-        size = numbers.get("output_size") or ()
+        size: list[Any] = numbers.get("output_size") or []
         if len(size) in (1, 2) and all(is_int(s) for s in size):
             shape = (*self.shape[:-2], size[0], size[-1])
-            tensors["gradOutput"] = CaseTensor(grad.dtype if grad else self.dtype, shape, self.format, values=FORWARD)
+            tensors["gradOutput"] = CaseTensor(self.dtype, shape, self.format, values=FORWARD)
     elif "kernelSize" in numbers:
         shape = pooled_shape(self, {**DEFAULT_NUMBERS, **numbers})
     if indices is not None and shape is not None:
@@ -171,7 +171,7 @@ def atk_record(case: Case, identity: int) -> dict[str, Any] | None:
         "id": identity,
         "name": f"torch.ops.aten.{case.operator.python_name}",
         "aclnn_name": case.operator_name.removeprefix("aclnn"),
-        "api_type": "poolgrad",
+        "api_type": f"poolgrad_{case.operator.python_name}",
         "standard": case.standard or "mixed",
         "inputs": inputs,
     }

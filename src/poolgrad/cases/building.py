@@ -12,6 +12,7 @@ import numpy as np
 from ..contract import Operator, Parameter
 from ..dtypes import DTYPES, FORMATS
 from ..operators.pooling import Windows
+from ..precision.limits import ALIASES, STANDARDS
 from ..products import find_product
 from ..windows import pair
 from .model import (
@@ -20,7 +21,6 @@ from .model import (
     DEFAULT_VALUES,
     FORWARD,
     PLANE,
-    STANDARDS,
     WINDOWS,
     BadCase,
     Case,
@@ -136,7 +136,7 @@ def _product(value: Any, where: str) -> str | None:
 
 def _standard(value: Any) -> str | None:
     """The name of a standard, if it is one of ours; other tools have more, which say nothing about the call."""
-    name = "mixed" if value == "mix_tolerance" else value
+    name = ALIASES.get(value, value) if isinstance(value, str) else None
     return name if name in STANDARDS else None
 
 
@@ -230,7 +230,8 @@ def _number(raw: Any, where: str) -> float:
 def pooled_shape(self: CaseTensor, numbers: Mapping[str, Any]) -> tuple[int, ...] | None:
     """The shape of the forward output of max pooling, in self's own format; None if the numbers allow none."""
     try:
-        given = {name: ints(numbers[name], name, "") for name in ("kernelSize", "stride", "padding", "dilation")}
+        names = ("kernelSize", "stride", "padding", "dilation")
+        given = {name: ints(() if numbers[name] is None else numbers[name], name, "") for name in names}
         kernel, pad, dilation = (pair(given[name]) for name in ("kernelSize", "padding", "dilation"))
         stride = pair(given["stride"] or given["kernelSize"])
         last = self.format == "NHWC"

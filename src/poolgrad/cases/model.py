@@ -31,7 +31,6 @@ DEFAULT_NUMBERS: dict[str, Number] = {
     "divisorOverride": 0,
     "cubeMathType": 0,
 }
-STANDARDS = ("mixed", "stat_rel_err", "close", "cosine", "binary", "cross_check")
 
 
 class BadCase(ValueError):
@@ -115,6 +114,12 @@ class Case:
         return {
             p.name: tensors[p.name] if p.kind == "tensor" else self.numbers[p.name] for p in self.operator.parameters
         }
+
+    @property
+    def plane(self) -> int:
+        """Elements of one plane of self."""
+        self_ = self.tensor("self")
+        return math.prod(self_.shape[-3:-1] if self_.format == "NHWC" else self_.shape[-2:])
 
     def tensor(self, name: str) -> CaseTensor:
         """A tensor that the contract has found to be there."""

@@ -34,17 +34,17 @@ _TOLERANCES = {"float16": 1e-3, "bfloat16": 1e-3}
 def read_ttk(text: str, path: str, seed: int) -> Iterator[Case]:
     rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     while True:
+        where = f"{path}, line {rows.line_num + 1}"
         try:
+            columns = rows.fieldnames or ()
+            where = f"{path}, line {rows.line_num + 1}"
             row = next(rows, None)
         except csv.Error as error:
-            raise BadCase(f"{path}, line {rows.line_num}: the CSV is damaged or cut off; {error}") from error
+            raise BadCase(f"{where}: the CSV is damaged or cut off; {error}") from error
         if row is None:
             return
-        where = f"{path}, line {rows.line_num}"
         if None in row or None in row.values():
-            raise BadCase(
-                f"{where}: expected {len(rows.fieldnames or ())} cells, one for each column of the first line"
-            )
+            raise BadCase(f"{where}: expected {len(columns)} cells, one for each column of the first line")
         yield _case({column: _cell(column, cell, where) for column, cell in row.items()}, where, seed)
 
 

@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from .atk import ADAPTIVE_MAX, atk_record, read_atk
+from .judging import judge
 from .lines import write_line
-from .model import Case, CaseTensor
+from .model import BadCase, Case, CaseTensor
 from .ttk import COLUMNS, OUR_COLUMNS, read_ttk, ttk_row
 
 FORMATS = ("jsonl", "atk", "ttk")
@@ -58,12 +59,18 @@ def _kept(case: Case, text: str | None, read: Callable[[str, str, int], Any]) ->
     """None if reading gives the case back; else what it would lose."""
     if text is None:
         return "a null pointer"
-    (back,) = read(text, "", 0)
+    try:
+        (back,) = read(text, "", 0)
+    except BadCase as error:
+        return str(error).rsplit(": ", 1)[-1]
     for name, value in case.numbers.items():
         if back.numbers[name] != value:
             return f"{name} of {value}"
+    in_atk = read is read_atk
     for name, tensor in case.tensors.items():
-        lost = _lost(tensor, back.tensors[name], case.operator_name == ADAPTIVE_MAX and read is read_atk)
+        lost = _lost(tensor, back.tensors[name], in_atk and case.operator_name == ADAPTIVE_MAX)
+        if lost == "the shape" and in_atk and name == "indices" and judge(back).row is judge(case).row:
+            continue  # a placeholder in such files, and another row decides
         if lost:
             return f"{lost} of {name}"
     return None

@@ -10,12 +10,17 @@ import typer
 
 from .. import __version__
 from ..files import BadFile
+from .cases import cases
 from .check import check
 from .compare import compare
+from .doctor import doctor
 from .explain import explain
+from .golden import golden
 from .run import run
 from .support import support
 from .terminal import BadInput, errors
+from .verify import verify
+from .view import view
 
 app = typer.Typer(
     name="poolgrad",
@@ -26,10 +31,15 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run)
-app.command()(check)
+app.command()(golden)
+app.command()(verify)
 app.command()(compare)
+app.command()(check)
 app.command()(explain)
 app.command()(support)
+app.command()(cases)
+app.command()(view)
+app.command()(doctor)
 
 
 def _show_version(wanted: bool) -> None:
