@@ -7,7 +7,7 @@ TORCH_STAMP := $(VENV)/.torch-installed
 BENCH_STAMP := $(VENV)/.bench-installed
 RESULTS := benchmarks/results
 
-.PHONY: help demo test test-torch test-large test-baseline bench bench-quick bench-instructions check docs wheel clean
+.PHONY: help demo test test-torch test-large test-browser test-baseline bench bench-quick bench-instructions check docs wheel clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,6 +23,14 @@ test-torch: $(TORCH_STAMP) ## the tests against torch 2.13.0, which is installed
 
 test-large: $(STAMP) ## memory bounds on tensors of gigabytes (needs 8 GB of memory)
 	$(BIN)/python -m pytest tests/large --override-ini=addopts="--import-mode=importlib -ra"
+
+test-browser: $(STAMP) ## the report's page in a real Chromium, which apt-get installs if it is missing (as root)
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+		{ echo "installing chromium and chromium-driver ..."; \
+		apt-get update --quiet --quiet && DEBIAN_FRONTEND=noninteractive \
+		apt-get install --yes --quiet --quiet --no-install-recommends chromium chromium-driver >/dev/null; } || \
+		{ echo "Chromium could not be installed: install the packages chromium and chromium-driver as root"; exit 1; }
+	$(BIN)/python -m pytest tests/browser --override-ini=addopts="--import-mode=importlib -ra"
 
 bench: $(BENCH_STAMP) ## against torch and the memory limit (15 minutes); renews the documents' tables and plots
 	$(BIN)/python -m benchmarks --json $(RESULTS)/latest.json
