@@ -53,7 +53,7 @@ def golden(
                 output,
                 jobs=jobs or default_jobs(),
                 facts={"file": str(cases), "seed": seed, "product": name},
-                advance=lambda case: bar.advance(TaskID(0)),
+                advance=lambda cases: bar.advance(TaskID(0), cases),
             )
     except BadCase as error:
         raise BadInput(str(error)) from error
