@@ -95,7 +95,7 @@ def read_manifest(root: Path) -> dict[str, Any]:
     path = root / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        entries = {entry["name"]: entry for entry in manifest["cases"]}
+        entries = {entry["name"]: (int(entry["status"]), str(entry["digest"])) for entry in manifest["cases"]}
         return {"seed": manifest["seed"], "product": manifest["product"], "entries": entries}
     except OSError as error:
         raise BadFile(f"{path} can't be read: {error.strerror}; make it with poolgrad golden") from error
@@ -107,9 +107,9 @@ def _look_for_space(cases: Sequence[Case], root: Path) -> None:
     """All cases must fit the disk before the first byte is written."""
     needed = sum(map(bytes_of, cases))
     there = root
-    while not there.exists():
-        there = there.parent
     try:
+        while not there.exists():
+            there = there.parent
         free = shutil.disk_usage(there).free
         if needed > free:
             raise BadFile(
