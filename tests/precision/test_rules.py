@@ -219,7 +219,7 @@ def test_options_that_do_not_go_together_are_refused() -> None:
     for options, message in [
         ({"standard": "rough"}, "standard must be one of mixed, .*; got 'rough'"),
         ({"level": "L3"}, "level must be one of L0, L1, L2; got 'L3'"),
-        ({"standard": "cross_check"}, "pass third_party"),
+        ({"standard": "cross_check"}, "give it as third_party"),
         ({"third_party": ones}, "belongs to the standard cross_check"),
         ({"standard": "cross_check", "third_party": ones, "hf32": True}, "no thresholds for HF32"),
         ({"standard": "cross_check", "third_party": ones[:2]}, "third_party must have the shape"),

@@ -111,7 +111,7 @@ def judge_for(tensors: Tensors, standard: str, *, level: str = "L1", hf32: bool 
         raise NotComparable(f"hf32 is a way to compute float32; actual is {dtype}. Leave hf32 out.")
     if (name == "cross_check") != (tensors.third_party is not None):
         raise NotComparable(
-            "cross_check compares with a third party's tensor: pass third_party."
+            "cross_check compares with a third party's tensor: give it as third_party (--third-party)."
             if name == "cross_check"
             else f"third_party belongs to the standard cross_check, not to {name}. Leave it out, or use cross_check."
         )
