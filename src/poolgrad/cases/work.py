@@ -92,7 +92,7 @@ class Work:
         self._inputs.close()
         self._output.close()
         record = self._record(error)
-        write_text(self.directory / RECORD, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+        write_text(self.directory / RECORD, json.dumps(record, ensure_ascii=False) + "\n")
         return record
 
     def drop(self) -> None:
