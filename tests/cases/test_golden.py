@@ -211,6 +211,13 @@ def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
         make(CASES, tmp_path / "file")
 
 
+def test_a_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "max_3").write_text("here")
+    with pytest.raises(BadFile, match="max_3 can't be written"):
+        make(CASES, tmp_path)
+    assert not list(tmp_path.rglob(".*"))
+
+
 def test_names_that_leave_the_directory_or_meet_are_refused(tmp_path: Path) -> None:
     for name, expected in (("../max", "leaves the directory"), ("MAX_0", "would share a directory")):
         with pytest.raises(BadCase, match=expected):
@@ -218,7 +225,16 @@ def test_names_that_leave_the_directory_or_meet_are_refused(tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"cases": [{"name": 1', '{"cases": 5, "seed": 0, "product": null}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        '{"cases": [{"name": 1',
+        '{"seed": 0, "product": null, "cases": [{"name": "a"}]}',
+        '{"cases": 5, "seed": 0, "product": null}',
+    ],
+)
 def test_a_manifest_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / golden_module.MANIFEST).write_text(text)
     with pytest.raises(BadFile, match="is no manifest"):
