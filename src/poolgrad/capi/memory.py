@@ -12,7 +12,9 @@ from ..acl.arena import ALIGNMENT
 _MAP_NORESERVE = 0x4000
 _MAP_FIXED_NOREPLACE = 0x100000
 _MADV_REMOVE = 9
+_MADV_COLLAPSE = 25
 _PAGE = mmap.PAGESIZE
+_HUGE_PAGE = 1 << 21
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.restype = ctypes.c_void_p
@@ -64,8 +66,7 @@ class SharedMemory:
         self._lock = threading.RLock()
 
     def reserve(self, size: int) -> tuple[int, Piece]:
-        # Whole pages for what is larger than some of them, so that they can be given back to the system.
-        unit = _PAGE if size >= 16 * _PAGE else ALIGNMENT
+        unit = _unit(size)
         length = -(-(size + ALIGNMENT) // unit) * unit
         with self._lock:
             start = self._find(length, unit, self._next)
@@ -74,7 +75,10 @@ class SharedMemory:
             if start is None:
                 raise MemoryError
             self._next = start + length
-        return start, Piece(self, (start, start + length))
+        piece = Piece(self, (start, start + length))
+        if unit == _HUGE_PAGE and length <= _available_memory() // 8:
+            _fill_with_huge_pages(start, length)
+        return start, piece
 
     def overlaps(self, address: int, nbytes: int) -> bool:
         return address < self.address + self.size and self.address < address + nbytes
@@ -101,3 +105,27 @@ class SharedMemory:
                 self._free[place : place + 1] = left
                 return start
         return None
+
+
+def _unit(size: int) -> int:
+    """What a piece is made of: whole pages, so that they can be given back to the system, unless it is small."""
+    if size >= 2 * _HUGE_PAGE:
+        return _HUGE_PAGE
+    return _PAGE if size >= 16 * _PAGE else ALIGNMENT
+
+
+def _fill_with_huge_pages(start: int, length: int) -> None:
+    """Kernels run a quarter faster over huge pages, which shared memory gets on request only, and only where something
+    is already. Filling them takes less time than the first touch of so many small ones. Where the system has none
+    (Linux before 6.1) nothing changes."""
+    for page in range(start, start + length, _HUGE_PAGE):
+        ctypes.memset(page, 0, 1)
+    _LIBC.madvise(start, length, _MADV_COLLAPSE)
+
+
+def _available_memory() -> int:
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        return 0

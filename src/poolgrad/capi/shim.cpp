@@ -37,6 +37,7 @@ const uint64_t MOST_VALUES = 1024;          // in an array; the server refuses m
 const size_t LARGEST = 32 * 1024;           // bytes of a message
 const int START_LIMIT = 120 * 1000;         // milliseconds that the server has for its imports
 const size_t SMALLEST_ARENA = 64 * 1024;
+const size_t HUGE_PAGE = 2 * 1024 * 1024;
 
 struct Thread {
     int connection;  // -1: none yet
@@ -189,6 +190,22 @@ size_t arena_size() {
     return size / page * page;
 }
 
+size_t half(size_t size) { return size / 2 / 4096 * 4096; }
+
+// Maps a file where huge pages can begin: in a range that is reserved with some room to spare, which is given back.
+void* map_aligned(int memory, size_t size) {
+    const int reserved = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    char* range = static_cast<char*>(mmap(nullptr, size + HUGE_PAGE, PROT_NONE, reserved, -1, 0));
+    if (range == MAP_FAILED) return MAP_FAILED;
+    size_t before = -reinterpret_cast<uintptr_t>(range) % HUGE_PAGE;
+    if (before) munmap(range, before);
+    if (before < HUGE_PAGE) munmap(range + before + size, HUGE_PAGE - before);
+    const int shared = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
+    void* start = mmap(range + before, size, PROT_READ | PROT_WRITE, shared, memory, 0);
+    if (start == MAP_FAILED) munmap(range + before, size);
+    return start;
+}
+
 // Maps device memory here and in the server, at the same address: where both are free, and as much as both can have.
 bool share_memory() {
     int memory = memfd_create("poolgrad", MFD_CLOEXEC);
@@ -199,12 +216,11 @@ bool share_memory() {
     size_t refused_size = 0;
     int64_t answer = ENOMEM;
     for (size_t size = arena_size(); answer && size >= SMALLEST_ARENA;) {
-        void* start = ftruncate(memory, static_cast<off_t>(size)) ? MAP_FAILED
-                      : mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory, 0);
+        void* start = ftruncate(memory, static_cast<off_t>(size)) ? MAP_FAILED : map_aligned(memory, size);
         if (refused) munmap(refused, refused_size);
         refused = nullptr;
         if (start == MAP_FAILED) {
-            size /= 2;
+            size = half(size);
             continue;
         }
         madvise(start, size, MADV_DONTDUMP);  // a core dump would walk through all of it
@@ -216,7 +232,7 @@ bool share_memory() {
         refused = start;
         refused_size = size;
         if (answer < 0) break;
-        if (answer != EEXIST) size = size / 2 / 4096 * 4096;
+        if (answer != EEXIST) size = half(size);
     }
     if (refused) munmap(refused, refused_size);
     close(memory);
