@@ -157,14 +157,22 @@ def _compiled(source: Path) -> Path:
     key = hashlib.sha256(shlex.join(command).encode() + seen.stdout).hexdigest()[:16]
     program = cache_directory().absolute() / "capi-programs" / f"{source.stem}-{key}"
     if not program.exists():
-        program.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=program.parent) as directory:
-            made = Path(directory) / "program"
-            done = subprocess.run([*command, "-o", str(made)], check=False)
-            if done.returncode:
-                raise typer.Exit(done.returncode)
-            made.replace(program)
+        try:
+            _compile_into(program, command)
+        except OSError as error:
+            text = f"can't keep the program in {program.parent}: {error.strerror or error}"
+            raise BadInput(f"{text}; set POOLGRAD_CACHE_DIR to a directory that can be written") from None
     return program
+
+
+def _compile_into(program: Path, command: list[str]) -> None:
+    program.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=program.parent) as directory:
+        made = Path(directory) / "program"
+        done = subprocess.run([*command, "-o", str(made)], check=False)
+        if done.returncode:
+            raise typer.Exit(done.returncode)
+        made.replace(program)
 
 
 def _self_test() -> str:
