@@ -292,6 +292,15 @@ def test_another_process_may_be_faster(own_cache: Path, monkeypatch: pytest.Monk
     assert os.listdir(own_cache) == [first[1].name]
 
 
+def test_what_killed_builds_left_is_removed(own_cache: Path) -> None:
+    old, new = own_cache / "capi-new-old", own_cache / "capi-new-new"
+    for directory in (old, new):
+        (directory / "prefix").mkdir(parents=True)
+    os.utime(old, (0, 0))
+    prefix = builder.build()
+    assert sorted(os.listdir(own_cache)) == sorted([new.name, prefix.name])
+
+
 def test_no_compiler(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)
