@@ -163,8 +163,10 @@ def wheel(tmp_path_factory: Any) -> Path:
 def test_wheel_is_pure_typed_and_complete(wheel: Path) -> None:
     assert wheel.name.endswith("-py3-none-any.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "poolgrad").rglob("*.py")}
+    files = [path for path in (ROOT / "src" / "poolgrad").rglob("*") if path.suffix in (".py", ".h", ".cpp")]
+    sources = {str(path.relative_to(ROOT / "src")) for path in files}
     assert sources <= names
+    assert "poolgrad/capi/shim/shim.cpp" in names
     assert "poolgrad/py.typed" in names
     assert not [name for name in names if name.startswith("tests")]
 
@@ -200,3 +202,8 @@ def test_wheel_passes_the_demo_in_an_empty_environment(wheel: Path, interpreter:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "all as documented" in done.stdout
+    command = [str(tmp_path / "venv" / "bin" / "poolgrad"), "capi", "info"]
+    done = subprocess.run(
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert "self-test    passed" in done.stdout, done.stdout + done.stderr
