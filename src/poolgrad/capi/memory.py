@@ -21,8 +21,8 @@ _MADV_COLLAPSE = 25
 _PAGE = mmap.PAGESIZE
 _HUGE_PAGE = 1 << 21
 SMALLEST = 1 << 16
-_MOST_RESTING = 64
-_PATIENCE = 0.1  # seconds
+_MOST_RESTING = 8
+_PATIENCE = 1.0  # seconds
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.restype = ctypes.c_void_p
@@ -118,9 +118,8 @@ class SharedMemory:
         return address < self.address + self.size and self.address < address + nbytes
 
     def give_back(self, start: int, stop: int) -> None:
-        first, last = -(-start // _PAGE) * _PAGE, stop // _PAGE * _PAGE
-        if last > first:
-            _LIBC.madvise(first, last - first, _MADV_REMOVE)
+        if stop - start >= 2 * _HUGE_PAGE:  # smaller ones keep their pages: a workspace comes and goes with every call
+            _LIBC.madvise(start, stop - start, _MADV_REMOVE)
         with self._lock:
             self._resting.append((start, stop))
             self._wake(_MOST_RESTING)
@@ -152,7 +151,7 @@ class SharedMemory:
 
 
 def _unit(size: int) -> int:
-    """What a piece is made of: whole pages, so that they can be given back to the system, unless it is small."""
+    """What a piece is made of: whole pages, unless it is small; huge ones can be given back to the system."""
     if size >= 2 * _HUGE_PAGE:
         return _HUGE_PAGE
     return _PAGE if size >= 16 * _PAGE else ALIGNMENT
@@ -160,8 +159,8 @@ def _unit(size: int) -> int:
 
 def _fill_with_huge_pages(start: int, length: int) -> None:
     """Kernels run a quarter faster over huge pages, which shared memory gets on request only, and only where something
-    is already. Mostly that takes less time than the first touch of so many small ones; where the system has none, or
-    has to look for them, the rest of the block stays as it is."""
+    is already. It takes no longer than the first touch of so many small ones; where the system has none, or it takes
+    long, the rest of the block stays as it is."""
     end = time.monotonic() + _PATIENCE
     for page in range(start, start + length, _HUGE_PAGE):
         ctypes.memset(page, 0, 1)
