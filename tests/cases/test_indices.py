@@ -108,10 +108,10 @@ def test_maxima_of_adaptive_windows() -> None:
 @pytest.mark.usefixtures("any_block")
 def test_long_windows_that_overlap_much() -> None:
     """Which are made of runs whose lengths are powers of two."""
-    x = data(np.random.default_rng(3), (1, 40, 50), np.float32)
-    height, width = Windows(40, 21, 1, 10, 1, False), Windows(50, 30, 1, 15, 1, True)
+    x = data(np.random.default_rng(3), (1, 20, 30), np.float32)
+    height, width = Windows(20, 11, 1, 5, 1, False), Windows(30, 17, 1, 8, 1, True)
     _, indices = max_pool2d_indices(x, (height, width))
-    axes = ((40, 21, 1, 10, 1), (50, 30, 1, 15, 1))
+    axes = ((20, 11, 1, 5, 1), (30, 17, 1, 8, 1))
     rows, columns = (places_of_fixed(*axis, ceil) for axis, ceil in zip(axes, (False, True), strict=True))
     assert indices.ravel().tolist() == search(x, rows, columns)[1]
 
