@@ -1,0 +1,45 @@
+"""The library as a user builds it, and programs compiled against it."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from cli.command import poolgrad
+
+HERE = Path(__file__).resolve().parent
+PROGRAMS = HERE / "programs"
+EXAMPLES = HERE.parents[1] / "examples" / "capi"
+STRICT = ("-Wall", "-Wextra", "-Werror")
+PATIENCE = 120  # seconds after which a program hangs; no test asserts a duration
+
+
+@functools.cache
+def prefix() -> Path:
+    """Where headers and library are; built on first use, from the cache after that."""
+    return Path(poolgrad("capi", "build").stdout.strip())
+
+
+@functools.cache
+def flags() -> tuple[str, ...]:
+    return tuple(shlex.split(poolgrad("capi", "flags").stdout))
+
+
+def compile_program(source: Path, program: Path, *options: str) -> Path:
+    """Compile one file with g++ (or gcc for C) as a user would; any warning fails. The test programs use the examples' header."""
+    compiler = ["gcc", "-std=c11"] if source.suffix == ".c" else ["g++"]
+    command = [*compiler, *STRICT, "-g", *options, f"-I{EXAMPLES}", str(source), "-pthread", *flags(), "-o", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), f"{shlex.join(command)}\n{done.stderr}"
+    return program
+
+
+def run(*command: object, **settings: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end; a hang fails the test. ``settings`` are those of subprocess.run, and env adds."""
+    environment = os.environ | settings.pop("env", {})
+    options = {"capture_output": True, "text": True, "timeout": PATIENCE, "check": False} | settings
+    return subprocess.run([str(word) for word in command], env=environment, **options)
