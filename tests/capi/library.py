@@ -173,14 +173,16 @@ def to_c(kind: str, value: Any) -> list[Any]:
         return [Kept(ctypes.c_void_p(array.ctypes.data), array)]
     if kind == "f32":
         return [ctypes.c_float(value)]
-    kind = "ptr" if kind == "place" else kind
-    return [TYPES[kind](number(kind, 0 if value is None else value))]
+    if kind in ("ptr", "place"):
+        return [ctypes.c_void_p(number("ptr", 0 if value is None else value))]
+    return [TYPES[kind](number(kind, value))]
 
 
 def number(kind: str, value: Any) -> int:
     bits = 8 * ctypes.sizeof(TYPES[kind])
+    least = 0 if kind in ("u16", "u32", "u64") else -(2 ** (bits - 1))
     exact = int(value) if isinstance(value, int | np.integer | np.bool_) else None
-    if exact is None or not -(2 ** (bits - 1)) <= exact < 2**bits:
+    if exact is None or not least <= exact < (2 ** (bits - 1) if kind in ("i8", "i32", "i64") else 2**bits):
         pytest.skip("no C program can pass such an argument")
     return exact
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from acl import test_acl_memory
 from capi.library import Library
 from capi.toolchain import PROGRAMS, compile_program, run
 
@@ -108,7 +109,7 @@ def test_wrong_handles(name: str, library: Library, runtime: None) -> None:
     wanted, call = TAKERS[name]
     expected = 107017 if wanted in ("stream", "event", "context") else 161002
     wrong = {article(f"{kind}, not {article(wanted)}"): h for kind, h in things.live.items() if kind != wanted}
-    wrong |= {f"a destroyed {wanted}": things.dead[wanted]}
+    wrong |= {f"destroyed {wanted}": things.dead[wanted]}
     wrong |= dict.fromkeys(["not a handle"], things.live[wanted] + 16 * 10**6)
     for text, handle in wrong.items():
         library.take()
@@ -179,6 +180,38 @@ def test_host_memory_is_no_device_memory(library: Library, stream: int) -> None:
         assert "aclrtMemcpy" in (library.take() or "")
     assert library.aclrtMemset(host.ctypes.data, 64, 0, 64) == 107000
     assert library.aclrtFree(host.ctypes.data) == 107017
+
+
+# Of the copies that Python refuses, those that a C program can ask for.
+REFUSED = [
+    line
+    for line in test_acl_memory.REFUSED
+    if all(isinstance(place, int | None) or place in ("dev", "dev+1") or type(place) is bytes for place in line[1:4:2])
+    and all(isinstance(number, int) and 0 <= number < 2**64 for number in (line[2], *line[4:]))
+    and not isinstance(line[1], bytes)
+    and line[0] not in ("buffer shorter than count", "empty buffer", "device address beyond 64 bits")
+]
+
+
+def test_most_refused_copies_can_be_asked_for() -> None:
+    assert len(REFUSED) >= 10
+
+
+@pytest.mark.parametrize("line", REFUSED, ids=lambda line: line[0])
+def test_refused_copies(line: tuple[Any, ...], library: Library, stream: int) -> None:
+    _, dst, dest_max, src, count, kind, status = line
+    block, ret = library.aclrtMalloc(16, 0)
+    assert ret == 0
+    assert library.aclrtMemset(block, 16, 7, 16) == 0
+    places = {"dev": block, "dev+1": block + 1}
+    dst, src = (places.get(place, place) for place in (dst, src))
+    assert library.aclrtMemcpy(dst, dest_max, src, count, kind) == status
+    assert library.aclrtMemcpyAsync(dst, dest_max, src, count, kind, stream) == status
+    assert "aclrtMemcpyAsync" in (library.take() or "")
+    assert library.aclrtSynchronizeStream(stream) == 0
+    back = bytearray(16)
+    assert library.aclrtMemcpy(back, 16, block, 16, 2) == 0
+    assert back == b"\7" * 16, "nothing was written"
 
 
 @pytest.mark.parametrize(("offset", "count"), [(0, 65), (1, 64), (64, 1), (0, 2**63), (0, 2**64 - 1), (-1, 1)])

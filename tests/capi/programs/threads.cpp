@@ -48,7 +48,7 @@ void in_thread(int number) {
     CHECK(aclDestroyTensor(tensor));
     expect(aclDestroyTensor(tensor) == ACLNN_ERR_PARAM_INVALID, "destroying twice is refused");
     const char* message = aclGetRecentErrMsg();
-    expect(message != nullptr && std::strstr(message, "destroyed tensor") != nullptr, "with a message");
+    expect(message != nullptr && strstr(message, "destroyed tensor") != nullptr, "with a message");
     expect(aclGetRecentErrMsg() == nullptr, "that is told once");
   }
   CHECK(aclrtDestroyStream(stream));

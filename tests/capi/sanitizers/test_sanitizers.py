@@ -31,12 +31,9 @@ IDS = [" ".join([program, *arguments]) for program, arguments, _ in RUNS]
 
 def with_shim(source: Path, program: Path, *options: str) -> Path:
     """The program and the library's source as one: nothing is linked but the compiler's own libraries."""
-    shim = prefix() / "shim"
-    together = program.with_suffix(".cpp")
-    together.write_text(f'#include "{shim / "shim.cpp"}"\n#include "{source}"\n')
     include = [flag for flag in flags() if flag.startswith("-I")]
-    command = ["g++", "-std=c++17", "-O1", "-g", "-pthread", *options, *include, f"-I{shim}", f"-I{source.parent}"]
-    done = run(*command, f"-I{EXAMPLES}", "-x", "c++", together, "-o", program)
+    sources = [prefix() / "shim" / "shim.cpp", source]
+    done = run("g++", "-std=c++17", "-O1", "-g", "-pthread", *options, *include, f"-I{EXAMPLES}", *sources, "-o", program)
     assert done.returncode == 0, done.stderr
     return program
 
