@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from .capi import capi
 from .support import support
 from .terminal import BadInput, errors
 
@@ -21,6 +22,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(support)
+app.add_typer(capi, name="capi")
 
 
 def _show_version(wanted: bool) -> None:
