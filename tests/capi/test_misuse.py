@@ -183,28 +183,22 @@ def test_host_memory_is_no_device_memory(library: Library, stream: int) -> None:
 
 
 # Of the copies that Python refuses, those that a C program can ask for.
-REFUSED = [
-    line
-    for line in test_acl_memory.REFUSED
-    if all(isinstance(place, int | None) or place in ("dev", "dev+1") or type(place) is bytes for place in line[1:4:2])
-    and all(isinstance(number, int) and 0 <= number < 2**64 for number in (line[2], *line[4:]))
-    and not isinstance(line[1], bytes)
-    and line[0] not in ("buffer shorter than count", "empty buffer", "device address beyond 64 bits")
-]
+REFUSED_IN_C = """
+    null destination, null source, null before the kind, unknown kind, destMax before an unknown kind,
+    count beyond destMax, count beyond the block, interior address beyond the block, device address that is none,
+    buffer where kind says device, device where kind says host, range of DEFAULT beyond the block
+"""
+NAMES = [name.strip() for name in REFUSED_IN_C.replace("\n", " ").split(",")]
 
 
-def test_most_refused_copies_can_be_asked_for() -> None:
-    assert len(REFUSED) >= 10
-
-
-@pytest.mark.parametrize("line", REFUSED, ids=lambda line: line[0])
+@pytest.mark.parametrize("line", [line for line in test_acl_memory.REFUSED if line[0] in NAMES], ids=lambda line: line[0])
 def test_refused_copies(line: tuple[Any, ...], library: Library, stream: int) -> None:
     _, dst, dest_max, src, count, kind, status = line
     block, ret = library.aclrtMalloc(16, 0)
     assert ret == 0
     assert library.aclrtMemset(block, 16, 7, 16) == 0
     places = {"dev": block, "dev+1": block + 1}
-    dst, src = (places.get(place, place) for place in (dst, src))
+    dst, src = (places.get(place, place) if isinstance(place, str) else place for place in (dst, src))
     assert library.aclrtMemcpy(dst, dest_max, src, count, kind) == status
     assert library.aclrtMemcpyAsync(dst, dest_max, src, count, kind, stream) == status
     assert "aclrtMemcpyAsync" in (library.take() or "")

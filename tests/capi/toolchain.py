@@ -38,8 +38,13 @@ def compile_program(source: Path, program: Path, *options: str) -> Path:
     return program
 
 
+def user_environment() -> dict[str, str]:
+    """The tests' own environment, without their wish that the library be silent."""
+    return {name: value for name, value in os.environ.items() if name != "POOLGRAD_LOG"}
+
+
 def run(*command: object, **settings: Any) -> subprocess.CompletedProcess[str]:
     """Run a program to its end; a hang fails the test. ``settings`` are those of subprocess.run, and env adds."""
-    environment = os.environ | settings.pop("env", {})
+    environment = user_environment() | settings.pop("env", {})
     options = {"capture_output": True, "text": True, "timeout": PATIENCE, "check": False} | settings
     return subprocess.run([str(word) for word in command], env=environment, **options)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from capi.toolchain import PATIENCE, prefix
+from capi.toolchain import PATIENCE, prefix, user_environment
 
 MARK = "POOLGRAD_TEST_MARK"
 
@@ -59,7 +59,7 @@ class Traces:
         wait_for(lambda: not self.servers(), "the server's end")
 
     def start(self, *command: object, **settings: Any) -> subprocess.Popen[str]:
-        environment = os.environ | self.environment | settings.pop("env", {})
+        environment = user_environment() | self.environment | settings.pop("env", {})
         pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
         return subprocess.Popen([str(word) for word in command], env=environment, text=True, **(pipes | settings))
 
