@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..cache_directory import cache_directory
-from .functions import all_functions, protocol, shim_source
+from .functions import all_functions, protocol, shim_sources
 from .headers import all_headers
 
 LIBRARY = "libascendcl.so"
@@ -99,7 +99,7 @@ def _sources() -> dict[str, str]:
         **{f"include/{path}": text for path, text in all_headers().items()},
         "shim/baked.h": "\n".join(lines) + "\n",
         "shim/functions.inc": all_functions(),
-        "shim/shim.cpp": shim_source(),
+        **{f"shim/{name}": text for name, text in shim_sources().items()},
     }
 
 

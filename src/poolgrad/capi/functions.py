@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from importlib import resources
+from functools import cache
+from pathlib import Path
 
 from ..products import PRODUCTS
 from ..status import ACL_ERROR_INTERNAL_ERROR, ACLNN_ERR_INNER
@@ -27,14 +28,16 @@ from .prototypes import (
 FAILURES = {"aclError": ACL_ERROR_INTERNAL_ERROR, "aclnnStatus": ACLNN_ERR_INNER}
 
 
-def shim_source() -> str:
-    """The part of the shim that is written by hand."""
-    return (resources.files(__package__) / "shim.cpp").read_text("utf-8")
+@cache
+def shim_sources() -> dict[str, str]:
+    """The part of the shim that is written by hand, by the names of its files."""
+    files = (Path(__file__).parent / "shim").iterdir()
+    return {file.name: file.read_text("utf-8") for file in sorted(files)}
 
 
 def protocol() -> int:
     """A number that shim and server must agree on: it changes with everything that matters on the wire."""
-    told = "\n".join([shim_source(), *(prototype.text for prototype in PROTOTYPES)])
+    told = "\n".join([*shim_sources().values(), *(prototype.text for prototype in PROTOTYPES)])
     return int.from_bytes(hashlib.sha256(told.encode()).digest()[:7], "little")
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import mmap
+import os
+import resource
 import threading
 
-from ..acl.arena import ALIGNMENT
+from ..acl.arena import ALIGNMENT, ARENA
 
 _MAP_NORESERVE = 0x4000
 _MAP_FIXED_NOREPLACE = 0x100000
@@ -15,12 +17,39 @@ _MADV_REMOVE = 9
 _MADV_COLLAPSE = 25
 _PAGE = mmap.PAGESIZE
 _HUGE_PAGE = 1 << 21
+SMALLEST = 1 << 16
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.restype = ctypes.c_void_p
 _LIBC.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
 _LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 _LIBC.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+
+
+def largest_size() -> int:
+    """As much as there is RAM, or what the limits of the process, which are the program's, leave room for."""
+    size = ARENA.capacity
+    for limit, share in ((resource.RLIMIT_FSIZE, 1), (resource.RLIMIT_AS, 4)):
+        most = resource.getrlimit(limit)[0]
+        if most != resource.RLIM_INFINITY:
+            size = min(size, most // share)
+    return whole_pages(size)
+
+
+def whole_pages(size: int) -> int:
+    return size // _PAGE * _PAGE
+
+
+def new_file(size: int) -> int:
+    """The descriptor of a file of that size which is in memory, and nowhere else."""
+    if size < SMALLEST:
+        raise MemoryError("there is no room for device memory; raise the limits of the process (ulimit -v, ulimit -f)")
+    try:
+        descriptor = os.memfd_create("poolgrad")
+    except (AttributeError, OSError):  # an old system
+        descriptor = os.open("/dev/shm", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    os.ftruncate(descriptor, size)
+    return descriptor
 
 
 def map_shared(descriptor: int, address: int, size: int) -> int:

@@ -49,8 +49,8 @@ def main() -> None:
 
         server = Server(control)
     except BaseException as error:  # noqa: BLE001 - the program is told of all that can go wrong
-        text = f"the server can't start with {sys.executable}: {type(error).__name__}: {error}"
-        control.send((-1).to_bytes(8, "little", signed=True) + " ".join(text.split()).encode()[:800])
+        text = f"the server can't start in {sys.executable}: {type(error).__name__}: {error}"
+        control.send((-1).to_bytes(16, "little", signed=True) + " ".join(text.split()).encode()[:800])
         os._exit(1)
     server.run()
 
