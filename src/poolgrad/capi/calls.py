@@ -60,7 +60,8 @@ class RemoteCall:
         self.prototype = prototype
         self.function = function
         self.returns_status = prototype.returns_status
-        self._words = struct.Struct("<" + "".join(_input_code(p) for p in prototype.inputs))
+        doubts = "qq" if prototype.name in COPIES else ""
+        self._words = struct.Struct("<" + "".join(_input_code(p) for p in prototype.inputs) + doubts)
         self._data = [(place, p) for place, p in enumerate(prototype.inputs) if p.kind in (ARRAY, TEXT)]
         outputs = "".join(_output_code(p) for p in prototype.outputs if p.kind == OUT)
         self._results = struct.Struct("<q" + ("q" if prototype.name in COPIES else outputs))

@@ -1,7 +1,7 @@
 """Copies between the program's memory, which only the program can reach, and the device's, which both can.
 
 These stand for ``acl.aclrtMemcpy`` and ``acl.aclrtMemcpyAsync``: they approve a copy, and say whether the program is to
-do it.
+do it. The program says which of the two ends may lie in memory that is not there; then its mappings are looked at.
 """
 
 from __future__ import annotations
@@ -17,20 +17,28 @@ MEMORY = SharedMemory(0, 0)
 
 
 @guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtMemcpy(dst: int, destMax: int, src: int, count: int, kind: int) -> tuple[bool | None, int]:
+def aclrtMemcpy(
+    dst: int, destMax: int, src: int, count: int, kind: int, doubt_dst: int, doubt_src: int
+) -> tuple[bool | None, int]:
     require_up()
-    return _approve(dst, destMax, src, count, kind) is not None, ACL_SUCCESS
+    copy = plan_copy(dst, destMax, src, count, kind)
+    if copy is not None:
+        _check(copy, doubt_dst, doubt_src)
+    return copy is not None, ACL_SUCCESS
 
 
 @guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtMemcpyAsync(dst: int, destMax: int, src: int, count: int, kind: int, stream: int) -> tuple[bool | None, int]:
+def aclrtMemcpyAsync(
+    dst: int, destMax: int, src: int, count: int, kind: int, stream: int, doubt_dst: int, doubt_src: int
+) -> tuple[bool | None, int]:
     """Between device memory and memory from aclrtMallocHost it is a task like any other. Other host memory the program
     copies itself, as soon as all that was submitted before is done."""
     require_up()
-    copy = _approve(dst, destMax, src, count, kind)
+    copy = plan_copy(dst, destMax, src, count, kind)
     target = find_stream(stream)
     if copy is None:
         return False, ACL_SUCCESS
+    _check(copy, doubt_dst, doubt_src)
     if copy.dst.keep is not None and copy.src.keep is not None:
         target.submit(copy.run)
         return False, ACL_SUCCESS
@@ -38,10 +46,10 @@ def aclrtMemcpyAsync(dst: int, destMax: int, src: int, count: int, kind: int, st
     return True, ACL_SUCCESS
 
 
-def _approve(dst: int, dest_max: int, src: int, count: int, kind: int) -> Copy | None:
-    copy = plan_copy(dst, dest_max, src, count, kind)
-    for span in (copy.dst, copy.src) if copy else ():
+def _check(copy: Copy, doubt_dst: int, doubt_src: int) -> None:
+    for span, doubt in ((copy.dst, doubt_dst), (copy.src, doubt_src)):
         if span.keep is None and MEMORY.overlaps(span.address, span.nbytes):
             text = f"{span.name} = {span.address:#x} is device memory that was freed, or runs into it; pass host memory"
             raise refusal(ACL_ERROR_RT_PARAM_INVALID, text)
-    return copy
+        if doubt:
+            span.check_pages()

@@ -9,6 +9,7 @@ from pathlib import Path
 from ..products import PRODUCTS
 from ..status import ACL_ERROR_INTERNAL_ERROR, ACLNN_ERR_INNER
 from .prototypes import (
+    ALLOCATIONS,
     ARRAY,
     COPIES,
     COUNT,
@@ -53,6 +54,8 @@ def _function(number: int, prototype: Prototype) -> str:
     failure = FAILURES.get(prototype.returns, 0)
     lines = [f'Call call({number}, "{prototype.name}", {failure});']
     lines += [line for line in (_give(prototype, place) for place in range(len(prototype.parameters))) if line]
+    if prototype.name in COPIES:
+        lines += ["call.memory(dst, count, POPULATE_WRITE);", "call.memory(src, count, POPULATE_READ);"]
     takes = _takes(prototype)
     lines += ["if (call.ask()) {", *(f"    {line}" for line in takes), "}"] if takes else ["call.ask();"]
     lines.append(f"return {_result(prototype)};")
@@ -92,6 +95,8 @@ def _takes(prototype: Prototype) -> list[str]:
         return ["call.copy(dst, src, count);"]
     names = {p.kind: p.name for p in prototype.outputs}
     lines = [f"call.take({p.name}, sizeof(*{p.name}));" for p in prototype.outputs if p.kind == OUT]
+    if prototype.name in ALLOCATIONS:
+        lines.append(f"reach(*{prototype.outputs[0].name}, size);")
     if OUT_ARRAY in names:
         lines.append(f"call.take_array({names[OUT_ARRAY]}, {names[OUT_COUNT]});")
     return lines

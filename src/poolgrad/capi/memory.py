@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import bisect
 import ctypes
 import errno
 import mmap
 import os
 import resource
 import threading
+from collections import deque
 
 from ..acl.arena import ALIGNMENT, ARENA
 
@@ -18,6 +20,7 @@ _MADV_COLLAPSE = 25
 _PAGE = mmap.PAGESIZE
 _HUGE_PAGE = 1 << 21
 SMALLEST = 1 << 16
+_MOST_RESTING = 64
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.restype = ctypes.c_void_p
@@ -78,11 +81,11 @@ class Piece:
 
 
 class SharedMemory:
-    """The backing of an arena: pieces of one range of addresses.
+    """The backing of an arena: pieces of one range of addresses, as low as possible.
 
-    The search for a free piece goes on where the last one ended, so that a freed address is not handed out again at
-    once, and a program that goes on using it is told so. Behind each piece some bytes stay free: the address behind a
-    block is never another block's.
+    A piece that was given back rests until some others were, so that a freed address is not handed out again at once,
+    and a program that goes on using it is told so. Behind each piece some bytes stay free: the address behind a block
+    is never another block's.
     """
 
     def __init__(self, address: int, size: int) -> None:
@@ -90,7 +93,7 @@ class SharedMemory:
         self.size = size
         # Free spans (start, stop), ascending; neighbours never touch.
         self._free = [(address, address + size)]
-        self._next = address
+        self._resting: deque[tuple[int, int]] = deque()
         # Reentrant: the garbage collector may end a piece at any moment.
         self._lock = threading.RLock()
 
@@ -98,12 +101,12 @@ class SharedMemory:
         unit = _unit(size)
         length = -(-(size + ALIGNMENT) // unit) * unit
         with self._lock:
-            start = self._find(length, unit, self._next)
+            start = self._find(length, unit)
             if start is None:
-                start = self._find(length, unit, self.address)
+                self._wake(0)
+                start = self._find(length, unit)
             if start is None:
                 raise MemoryError
-            self._next = start + length
         piece = Piece(self, (start, start + length))
         if unit == _HUGE_PAGE and length <= _available_memory() // 8:
             _fill_with_huge_pages(start, length)
@@ -117,23 +120,33 @@ class SharedMemory:
         if last > first:
             _LIBC.madvise(first, last - first, _MADV_REMOVE)
         with self._lock:
-            place = next((i for i, span in enumerate(self._free) if span[0] > start), len(self._free))
-            if place < len(self._free) and self._free[place][0] == stop:
-                stop = self._free.pop(place)[1]
-            if place and self._free[place - 1][1] == start:
-                start = self._free.pop(place - 1)[0]
-                place -= 1
-            self._free.insert(place, (start, stop))
+            self._resting.append((start, stop))
+            self._wake(_MOST_RESTING)
 
-    def _find(self, length: int, unit: int, after: int) -> int | None:
-        """Take a piece out of the free spans, at ``after`` or behind it."""
+    def _resting_bytes(self) -> int:
+        return sum(stop - start for start, stop in self._resting)
+
+    def _find(self, length: int, unit: int) -> int | None:
+        """Take a piece out of the free spans."""
         for place, (low, high) in enumerate(self._free):
-            start = -(-max(low, min(after, high)) // unit) * unit
+            start = -(-low // unit) * unit
             if start + length <= high:
                 left = [span for span in ((low, start), (start + length, high)) if span[0] < span[1]]
                 self._free[place : place + 1] = left
                 return start
         return None
+
+    def _wake(self, most: int) -> None:
+        """Free the oldest of the resting pieces, until at most so many are left, of a small part of the memory."""
+        while self._resting and (len(self._resting) > most or self._resting_bytes() > self.size // 32):
+            start, stop = self._resting.popleft()
+            place = bisect.bisect_left(self._free, (start, stop))
+            if place < len(self._free) and self._free[place][0] == stop:
+                stop = self._free.pop(place)[1]
+            if place and self._free[place - 1][1] == start:
+                place -= 1
+                start = self._free.pop(place)[0]
+            self._free.insert(place, (start, stop))
 
 
 def _unit(size: int) -> int:

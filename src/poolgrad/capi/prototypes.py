@@ -210,8 +210,12 @@ def _read(header: str, text: str) -> Prototype:
 # Functions that the shim answers by itself: they need no device, and programs call the conversions for every element.
 LOCAL = ("aclGetRecentErrMsg", "aclFloat16ToFloat", "aclFloatToFloat16")
 
-# Functions whose last step the shim does itself, since the server can't see the program's memory.
+# Functions whose last step the shim does itself, since the server can't see the program's memory. It tells of both ends
+# whether they may be missing.
 COPIES = ("aclrtMemcpy", "aclrtMemcpyAsync")
+
+# Functions after which the shim makes new memory accessible.
+ALLOCATIONS = ("aclrtMalloc", "aclrtMallocHost")
 
 PROTOTYPES = tuple(_read(header, text) for header, all in HEADERS.items() for text in all.split(";") if text.strip())
 

@@ -12,6 +12,7 @@ import struct
 import sys
 import threading
 
+from ..acl import host_pages
 from ..acl.arena import ARENA, HOST_ARENA
 from . import copies
 from .calls import answer, answer_for
@@ -31,6 +32,7 @@ class Server:
         self._control = control
         self._client = _PEER.unpack(control.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))[0]
         answer_for(self._client)
+        host_pages.process = str(self._client)
         os.environ.pop("POOLGRAD_LOG", None)  # the shim tells of failures
         # Calls come and go while kernels run and modules are imported: nobody should wait for long.
         sys.setswitchinterval(0.0005)

@@ -8,6 +8,8 @@
 namespace {
 
 const uint64_t MOST_VALUES = 1024;  // in an array; the server refuses more
+const size_t LARGE = 1 << 20;       // bytes of a copy that takes longer than looking at the program's mappings
+const int POPULATE_READ = 22, POPULATE_WRITE = 23;  // advice that older headers and systems do not know
 const char LOST[] = "the server process has ended, and with it device memory and all handles; start the program again";
 
 class Call {
@@ -56,6 +58,13 @@ public:
         bool good = failure_ ? status_ == 0 : result_ != 0;
         if (!good) keep(next_);
         return good;
+    }
+
+    // Host memory that may not be there: the server will look it up. Asking the system takes no time for small copies.
+    void memory(const void* start, size_t count, int advice) {
+        const uintptr_t page = 4096, low = reinterpret_cast<uintptr_t>(start) / page * page;
+        const uintptr_t high = reinterpret_cast<uintptr_t>(start) + count;
+        number(count >= LARGE || madvise(reinterpret_cast<void*>(low), high - low, advice));
     }
 
     void take(void* place, size_t size) {

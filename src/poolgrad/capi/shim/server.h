@@ -40,6 +40,8 @@ pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 std::atomic<pid_t> owner(0);  // the process that made the first call; a forked child is another
 int control = -1;             // the socket to the server's main thread
 char trouble[1024] = "";      // why there is no server
+char* arena = nullptr;        // device memory
+size_t reachable = 0;         // how much of it the program can touch: as far as blocks have ever been
 
 void end_thread(void* data) {
     Thread* thread = static_cast<Thread*>(data);
@@ -167,7 +169,7 @@ void* map_aligned(int memory, size_t size) {
     size_t before = -reinterpret_cast<uintptr_t>(range) % HUGE_PAGE;
     if (before) munmap(range, before);
     munmap(range + before + size, HUGE_PAGE - before);
-    void* start = mmap(range + before, size, PROT_READ | PROT_WRITE, shared, memory, 0);
+    void* start = mmap(range + before, size, PROT_NONE, shared, memory, 0);
     if (start != MAP_FAILED) {
         madvise(start, size, MADV_DONTDUMP);  // a core dump would walk through all of it
         madvise(start, size, MADV_DONTFORK);
@@ -194,9 +196,23 @@ bool share_memory() {
         close(memory);
         say(static_cast<int64_t>(reinterpret_cast<uintptr_t>(mapped[tries])));
     }
-    for (size_t i = 0; i + (agreed ? 1 : 0) < tries; ++i)
+    if (agreed) arena = static_cast<char*>(mapped[--tries]);
+    for (size_t i = 0; i < tries; ++i)
         if (mapped[i]) munmap(mapped[i], sizes[i]);
     return agreed;
+}
+
+// Lets the program touch a new block. Not all of the arena at once: a tool that looks through memory (valgrind for
+// leaks) would fill it, and with it the machine.
+void reach(const void* block, size_t size) {
+    pthread_mutex_lock(&starting);
+    size_t end = static_cast<size_t>(static_cast<const char*>(block) - arena) + size;
+    if (end > reachable) {
+        end = (end + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+        mprotect(arena, end, PROT_READ | PROT_WRITE);
+        reachable = end;
+    }
+    pthread_mutex_unlock(&starting);
 }
 
 bool start() {
