@@ -7,10 +7,14 @@ TORCH_STAMP := $(VENV)/.torch-installed
 BENCH_STAMP := $(VENV)/.bench-installed
 RESULTS := benchmarks/results
 
-.PHONY: help demo test test-torch test-large test-baseline bench bench-quick bench-instructions check docs wheel clean
+# Tests that "make test" leaves out are asked for by name.
+SEPARATE := --override-ini=addopts="--import-mode=importlib -ra"
+MINUTES ?= 5
+
+.PHONY: help demo test test-torch test-large test-baseline test-capi-faults test-capi-sanitizers test-capi-soak bench bench-quick bench-instructions check docs wheel clean
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
 
 demo: $(STAMP) ## the documents' sample calls, with their results next to the expected ones
 	$(BIN)/python examples/demo.py
@@ -23,6 +27,16 @@ test-torch: $(TORCH_STAMP) ## the tests against torch 2.13.0, which is installed
 
 test-large: $(STAMP) ## memory bounds on tensors of gigabytes (needs 8 GB of memory)
 	$(BIN)/python -m pytest tests/large --override-ini=addopts="--import-mode=importlib -ra"
+
+test-capi-faults: $(STAMP) ## C programs that end badly, fork, lack memory, files or a server (3 minutes)
+	$(BIN)/python -m pytest tests/capi/faults --numprocesses 2 --dist worksteal $(SEPARATE)
+
+test-capi-sanitizers: $(STAMP) ## the C library under ASan, LSan, UBSan, TSan and valgrind (3 minutes)
+	@command -v valgrind > /dev/null || { echo "valgrind is missing: install the package valgrind"; exit 1; }
+	$(BIN)/python -m pytest tests/capi/sanitizers --numprocesses 2 --dist worksteal $(SEPARATE)
+
+test-capi-soak: $(STAMP) ## many C programs at once, killed at random, for MINUTES=5
+	PYTHONPATH=tests $(BIN)/python -m capi.soak --minutes $(MINUTES)
 
 bench: $(BENCH_STAMP) ## against torch and the memory limit (15 minutes); renews the documents' tables and plots
 	$(BIN)/python -m benchmarks --json $(RESULTS)/latest.json

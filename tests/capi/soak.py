@@ -1,6 +1,6 @@
 """Many programs at once for some minutes: random calls through C compared with Python, and kills at random moments.
 
-    python tests/capi/soak.py --minutes 5
+    make test-capi-soak            # or: PYTHONPATH=tests python -m capi.soak --minutes 5
 
 Half of the programs are left alone and must find every result right; of the others, the program or its server is killed.
 In the end no process may be left. Not part of the tests, since it takes as long as it is given.
@@ -20,17 +20,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
+import device
+import ml_dtypes
+import numpy as np
+from capi.library import Library
+from capi.toolchain import prefix
+from capi.traces import Traces
 
-import device  # noqa: E402 - found by the path above
-import ml_dtypes  # noqa: E402
-import numpy as np  # noqa: E402
-from capi.library import Library  # noqa: E402
-from capi.toolchain import prefix  # noqa: E402
-from capi.traces import Traces  # noqa: E402
-
-import poolgrad  # noqa: E402
+import poolgrad
 
 SERVER_LOST = 3
 FLOATS = [np.dtype(np.float32), np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
@@ -237,7 +234,7 @@ class Soak:
             directory = self.directory / f"{number}-{place}"
             directory.mkdir()
             traces = Traces(directory)
-            command = [sys.executable, __file__, "--program", number * 6 + place, "--seconds", seconds]
+            command = [sys.executable, "-m", "capi.soak", "--program", number * 6 + place, "--seconds", seconds]
             runs.append((traces, traces.start(*command, env={"POOLGRAD_LOG": "0"})))
         for place, moment in sorted(((3 + i, self.random.uniform(0.2, seconds)) for i in range(3)), key=lambda p: p[1]):
             time.sleep(moment / 3)

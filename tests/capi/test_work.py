@@ -126,22 +126,19 @@ def test_a_thread_that_waits_holds_up_nobody(library: Library, stream: int, load
 
 def test_freed_addresses_are_not_handed_out_at_once(library: Library, runtime: None) -> None:
     """Else a use after free would meet somebody else's block and go unseen."""
-    seen = set()
-    for _ in range(100):
-        address, ret = library.aclrtMalloc(4096, 0)
-        assert ret == 0
-        assert address % 64 == 0
-        assert address not in seen
-        seen.add(address)
-        assert library.aclrtFree(address) == 0
+    freed, ret = library.aclrtMalloc(4096, 0)
+    assert (ret, library.aclrtFree(freed)) == (0, 0)
+    later = [library.aclrtMalloc(4096, 0)[0] for _ in range(4)]
+    assert freed not in later
+    assert library.aclrtMemset(freed, 1, 0, 1) == 107000
 
 
 def test_freed_memory_can_be_had_again(library: Library, runtime: None) -> None:
-    """Half of the device at a time, over and over, and as much as there is, but no more."""
+    """Over and over; as much as there is, but no more."""
     _, ret = library.aclrtMalloc(2**50, 0)
     assert ret == 207001
-    for _ in range(20):
-        address, ret = library.aclrtMalloc(2**30, 0)
+    for _ in range(10):
+        address, ret = library.aclrtMalloc(2**28, 0)
         assert ret == 0
-        assert library.aclrtMemset(address, 2**30, 1, 4096) == 0
+        assert library.aclrtMemset(address, 2**28, 1, 4096) == 0
         assert library.aclrtFree(address) == 0
