@@ -24,7 +24,7 @@ import device
 import ml_dtypes
 import numpy as np
 from capi.library import Library
-from capi.toolchain import prefix
+from capi.toolchain import complaints, prefix
 from capi.traces import Traces
 
 import poolgrad
@@ -258,7 +258,7 @@ class Soak:
             process.kill()
             out, err = process.communicate()
         allowed = {0} if place < 3 else {0, SERVER_LOST} if place == 3 else {0, -signal.SIGKILL}
-        if process.returncode not in allowed or (err and place != 3):
+        if process.returncode not in allowed or (complaints(err) and place != 3):
             self.problems.append(f"program {place} ended with {process.returncode}: {err}")
         if process.returncode == 0:
             self.ended += 1

@@ -48,11 +48,11 @@ def run(*command: object, **settings: Any) -> subprocess.CompletedProcess[str]:
     """Run a program to its end; a hang fails the test. ``settings`` are those of subprocess.run, and env adds."""
     environment = user_environment() | settings.pop("env", {})
     options = {"capture_output": True, "text": True, "timeout": PATIENCE, "check": False} | settings
-    return without_progress(subprocess.run([str(word) for word in command], env=environment, **options))
-
-
-def without_progress(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
-    """Whoever runs first has kernels compiled and is told so, which is no complaint."""
-    if done.stderr:
-        done.stderr = re.sub(r"^poolgrad: compiling kernels.*\n", "", done.stderr, flags=re.MULTILINE)
+    done = subprocess.run([str(word) for word in command], env=environment, **options)
+    done.stderr = complaints(done.stderr)
     return done
+
+
+def complaints(text: str | None) -> str:
+    """What was written to stderr, but for the news that kernels are compiled, which whoever runs first is told."""
+    return re.sub(r"^poolgrad: compiling kernels.*\n", "", text or "", flags=re.MULTILINE)

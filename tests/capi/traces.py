@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from capi.toolchain import PATIENCE, prefix, user_environment, without_progress
+from capi.toolchain import PATIENCE, complaints, prefix, user_environment
 
 MARK = "POOLGRAD_TEST_MARK"
 
@@ -70,7 +70,7 @@ class Traces:
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
-        return without_progress(subprocess.CompletedProcess(process.args, process.returncode, out, err))
+        return subprocess.CompletedProcess(process.args, process.returncode, out, complaints(err))
 
     def assert_nothing_left(self) -> None:
         try:
