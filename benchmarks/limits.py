@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any
 
-import numpy as np
 from numba import njit, types
 
 from poolgrad.kernels.memory import read_i64
 from poolgrad.kernels.vectors import fence, splat, store, stream
 
+from . import memory
 from .measure import Contender, race
 
 WORD, VECTOR = 8, 32
@@ -54,15 +53,10 @@ def _compiled() -> Callable[..., int]:
     return compiled
 
 
-_MEMORY: dict[str, Any] = {}
-
-
-def _memory(name: str, size: int) -> int:
-    """The address of at least so many bytes, kept from case to case."""
-    if name not in _MEMORY or _MEMORY[name].size < size + 64:
-        _MEMORY[name] = np.ones(size + 64, np.uint8)
-    address = int(_MEMORY[name].ctypes.data)
-    return -(-address // 64) * 64
+def _address(kind: str, size: int) -> int:
+    """Where at least so many bytes begin, with a cache line."""
+    address = int(memory.whole(kind, size + memory.LINE).ctypes.data)
+    return -(-address // memory.LINE) * memory.LINE
 
 
 _POOLS: dict[int, ThreadPoolExecutor] = {}
@@ -77,7 +71,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 def traffic(bytes_read: int, bytes_written: int, threads: int, *, past_caches: bool) -> Contender:
     """A contender that moves so many bytes."""
     run = _compiled()
-    source, target = _memory("source", bytes_read), _memory("target", bytes_written)
+    source, target = _address(memory.READ, bytes_read), _address(memory.WRITTEN, bytes_written)
     words, vectors = bytes_read // WORD, bytes_written // VECTOR
     shares = []
     for thread in range(threads):

@@ -14,6 +14,7 @@ import torch
 
 import poolgrad
 
+from . import memory
 from .cases import OPERATORS, Case
 
 Call = Callable[[], Any]
@@ -44,8 +45,9 @@ def prepare(case: Case) -> Sides:
     expected = _by_torch(case, grad, indices)
     tolerance = _tolerance(case, grad)
 
+    memory.begin()
     grad = _laid_out(case, grad)
-    x, out = _empty(case, case.shape, dtype), _empty(case, case.shape, dtype)
+    x, out = _empty(case, case.shape, dtype, memory.UNUSED), _empty(case, case.shape, dtype, memory.WRITTEN)
     indices = None if indices is None else _laid_out(case, indices)
     theirs = _torch_call(case, grad, x, indices, out)
     if indices is not None and case.index_dtype == "int32":  # torch knows int64 only
@@ -141,25 +143,24 @@ def as_numpy(tensor: torch.Tensor) -> Any:
     return tensor.numpy()
 
 
-def _empty(case: Case, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+def _empty(case: Case, shape: Sequence[int], dtype: torch.dtype, kind: str) -> torch.Tensor:
     """Memory in the layout of the case."""
     *outer, height, width = shape
     if case.layout == "channels_last":
         batch, channels = outer
-        return numpy_memory((batch, height, width, channels), dtype).permute(0, 3, 1, 2)
+        return _tensor((batch, height, width, channels), dtype, kind).permute(0, 3, 1, 2)
     if case.layout == "transposed":
-        return numpy_memory((*outer, width, height), dtype).transpose(-1, -2)
+        return _tensor((*outer, width, height), dtype, kind).transpose(-1, -2)
     if case.layout == "cropped":
-        return numpy_memory((*outer, height + 2, width + 2), dtype)[..., 1:-1, 1:-1]
+        return _tensor((*outer, height + 2, width + 2), dtype, kind)[..., 1:-1, 1:-1]
     if case.layout == "every_second":
-        return numpy_memory((*outer, height, 2 * width), dtype)[..., ::2]
-    return numpy_memory(shape, dtype)
+        return _tensor((*outer, height, 2 * width), dtype, kind)[..., ::2]
+    return _tensor(shape, dtype, kind)
 
 
-def numpy_memory(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-    """A tensor in memory of NumPy, which asks for huge pages; torch does not, and the limit is measured in NumPy's."""
-    return torch.from_numpy(np.empty(math.prod(shape) * dtype.itemsize, np.uint8)).view(dtype).view(*shape)
+def _tensor(shape: Sequence[int], dtype: torch.dtype, kind: str) -> torch.Tensor:
+    return torch.from_numpy(memory.take(kind, math.prod(shape) * dtype.itemsize)).view(dtype).view(*shape)
 
 
 def _laid_out(case: Case, tensor: torch.Tensor) -> torch.Tensor:
-    return _empty(case, tensor.shape, tensor.dtype).copy_(tensor)
+    return _empty(case, tensor.shape, tensor.dtype, memory.READ).copy_(tensor)

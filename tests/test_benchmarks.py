@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import limits, report, tables
+from benchmarks import limits, memory, report, tables
 from benchmarks.cases import GROUPS, OPERATORS, Case, parse
 from poolgrad.contract import Value, prepare
 from poolgrad.dtypes import dtype_named
@@ -77,14 +77,29 @@ def test_a_line_is_read() -> None:
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("past_caches", [False, True])
 @pytest.mark.parametrize(("read", "written"), [(0, 4096), (96, 32 * 200), (8 * 999, 32 * 7), (64, 32 * 129)])
-def test_the_limit_writes_what_the_operator_writes(threads: int, past_caches: bool, read: int, written: int) -> None:
-    limits._MEMORY["target"] = np.full(written + 256, 7, np.uint8)
-    start = limits._memory("target", written) - limits._MEMORY["target"].ctypes.data
+def test_the_limit_writes_what_the_operator_writes(
+    threads: int, past_caches: bool, read: int, written: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, source = np.full(written + 256, 7, np.uint8), np.zeros(read + 256, np.uint8)
+    monkeypatch.setattr(memory, "_KEPT", {memory.WRITTEN: target, memory.READ: source})
+    start = -target.ctypes.data % memory.LINE
     limits.traffic(read, written, threads, past_caches=past_caches).repeat(2)
-    memory = limits._MEMORY.pop("target")
-    assert (memory[start : start + written].view(np.float32) == 1.5).all()
-    assert (memory[:start] == 7).all()
-    assert (memory[start + written :] == 7).all()
+    assert (target[start : start + written].view(np.float32) == 1.5).all()
+    assert (target[:start] == 7).all()
+    assert (target[start + written :] == 7).all()
+
+
+def test_cases_take_memory_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "LEAST", 1024)
+    monkeypatch.setattr(memory, "_KEPT", {})
+    memory.begin()
+    one, two = memory.take(memory.READ, 100), memory.take(memory.READ, 50)
+    assert not np.shares_memory(one, two)
+    memory.begin()
+    again = memory.take(memory.READ, 1000)
+    assert np.shares_memory(again, one)
+    assert np.shares_memory(again, memory.whole(memory.READ, 1024))
+    assert memory.take(memory.READ, 2000).size == 2000
 
 
 # ---- the report ------------------------------------------------------------------------------------------------------

@@ -79,6 +79,7 @@ def by_scatter(monkeypatch: pytest.MonkeyPatch, taken: list[str], *arguments: An
         closed.setattr(poolgrad.functional, "_VERDICTS", {})
         closed.setattr(plan_maximum, "LARGEST_TILE", 0)
         closed.setattr(plan_maximum, "MOST_ASKED", 0)
+        closed.setattr(plan_maximum, "BAND", 1 << 60)
         answer: Array = poolgrad.max_pool2d_with_indices_backward(*arguments)
     assert taken.pop().startswith("scatter")
     return answer
@@ -137,6 +138,31 @@ def test_adaptive_windows_of_one_length(dtype: Any, taken: list[str], monkeypatc
     assert taken.pop() == "max_tiles_3"
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_bands_of_a_plane(
+    dtype: Any, index_dtype: Any, streamed: bool, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bands of one row of windows, of some, and of all but the last; windows that overlap, touch, or leave rows out."""
+    if streamed:
+        monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    geometries = ((3, 2, 1), (3, 1, 1), (5, 2, 2), (2, 1, 0), (1, 1, 0), (2, 5, 1), (6, 5, 3), (7, 1, 3))
+    for (kernel, stride, pad), width, height, ceil in itertools.product(geometries, (7, 40), (8, 23), (False, True)):
+        shape = (2, 2, height, width)
+        grad, indices = gradients_and_indices(shape, dtype, index_dtype, kernel, stride, pad, ceil)
+        arguments = (grad, shape, indices, kernel, stride, pad, 1, ceil)
+        expected = by_scatter(monkeypatch, taken, *arguments)
+        for band in (1, min(3 * stride, height - 2) * width, (height - 1) * width):
+            monkeypatch.setattr(plan_maximum, "BAND", band)
+            monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+            out = Guarded(shape, dtype)
+            poolgrad.max_pool2d_with_indices_backward(*arguments, out=out.array)
+            assert taken.pop() == "scatter_bands"
+            assert_same_bits(out.array, expected)
+            out.assert_untouched()
+
+
 PIXELS = [(1, 1, 0), (2, 2, 0), (2, 2, 1), (3, 2, 1), (3, 2, 0), (3, 1, 1), (2, 1, 0), (3, 3, 1), (5, 3, 2), (3, 5, 0)]
 
 
@@ -186,6 +212,7 @@ WAYS = [
     ("max_tiles_2", (3, 5, 12, 34), 2, False),
     ("max_tiles_4", (2, 2, 12, 40), 4, False),
     ("max_pixels", (3, 16, 6, 7), 2, True),
+    ("scatter_bands", (3, 5, 41, 36), 5, False),
     ("scatter_dense", (3, 5, 12, 14), 2, False),
     ("scatter_together", (3, 5, 6, 7), 2, True),
 ]
@@ -199,6 +226,8 @@ def test_indices_that_went_astray(way: Any, dtype: Any, index_dtype: Any, taken:
     kernel, shape, size, last = way
     if kernel == "scatter_together" and dtype in HALVES:
         kernel = "scatter"
+    if kernel == "scatter_bands" and dtype not in HALVES:
+        kernel = "scatter_dense"
     arrange = channels_last if last else np.ascontiguousarray
     grad, good = gradients_and_indices(shape, dtype, index_dtype, size, size, 0, False)
     far = shape[2] * shape[3] - 1
@@ -225,8 +254,9 @@ def test_indices_that_went_astray(way: Any, dtype: Any, index_dtype: Any, taken:
 def test_the_first_bad_index_of_every_way(way: Any, taken: list[str]) -> None:
     kernel, shape, size, last = way
     arrange = channels_last if last else np.ascontiguousarray
-    grad, good = gradients_and_indices(shape, np.float32, np.int64, size, size, 0, False)
-    x, plane = arrange(np.zeros(shape, np.float32)), shape[2] * shape[3]
+    dtype = np.float16 if kernel == "scatter_bands" else np.float32
+    grad, good = gradients_and_indices(shape, dtype, np.int64, size, size, 0, False)
+    x, plane = arrange(np.zeros(shape, dtype)), shape[2] * shape[3]
     try:
         for threads, value in itertools.product((1, 2, 5), (-1, plane, 2**32, 2**32 + int(good[1, 1, 1, 2]), -(2**63))):
             poolgrad.set_num_threads(threads)

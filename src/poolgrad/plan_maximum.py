@@ -13,7 +13,7 @@ import numpy as np
 from . import plan as plans
 from .contract import Call
 from .dtypes import DType
-from .kernels.record import GATHERED, LANES, RECORD, ROOM
+from .kernels.record import GATHERED, LANES, LINE, RECORD, ROOM
 from .plan import CODES, Plan, Record, compute_dtype, parts_for, power_of_two
 from .tensor import Planes, as_planes
 from .windows import Axis
@@ -25,6 +25,8 @@ LARGEST_TILE, NARROWEST_ROW = 4, LANES
 MOST_ASKED = 9
 # Rows of pixels that are made together: they share windows.
 MOST_ROWS_TOGETHER = 4
+# Larger planes of 16-bit numbers are made in bands of about so many elements, which are float32 until they are written.
+BAND = 1 << 10
 # Small planes are cleared and filled some at a time, while all of them are in the first-level cache.
 BATCH_BYTES = 1 << 13
 
@@ -98,7 +100,11 @@ def plan_maximum(
     way = None
     if axes is not None and count and flows and plane_size < 2**31:  # places are compared in 32 bits
         views = (source, where, target)
-        way = _by_pixels(record, axes, views, count, parts) or _by_tiles(record, axes, views, count, parts)
+        way = (
+            _by_pixels(record, axes, views, count, parts)
+            or _by_tiles(record, axes, views, count, parts)
+            or _by_bands(record, axes, views, count, parts)
+        )
     if way is None:
         way = _by_scatter(record, source, where, target, count)
     return Plan(
@@ -157,6 +163,23 @@ def _by_tiles(
         return None
     _set_windows(record, axes)
     return _Way(f"max_tiles_{stride}", count, floats + _astray(record))
+
+
+def _by_bands(
+    record: Record, axes: tuple[Axis, Axis], views: tuple[_View, _View, _View], count: int, parts: int
+) -> _Way | None:
+    """16-bit planes that would fill the first-level cache, each of them one run of memory."""
+    rows, columns = axes
+    if record["plain"] or rows.size * columns.size <= BAND or not all(view.has_dense_planes for view in views):
+        return None
+    at_once = max(BAND // (rows.stride * columns.size), 1)
+    chunk = at_once * columns.out + ROOM
+    band = (at_once * rows.stride + rows.kernel) * columns.size + LINE + ROOM
+    if not _fits(record, chunk + band, parts):
+        return None
+    _set_windows(record, axes)
+    record["batch"], record["chunk"], record["longer"] = at_once, chunk, band
+    return _Way("scatter_bands", count, chunk + band + _astray(record))
 
 
 def _by_scatter(record: Record, source: _View, where: _View, target: _View, count: int) -> _Way:

@@ -62,6 +62,7 @@ _MODULES = {
     "max_tiles_3": "max_tiles",
     "max_tiles_4": "max_tiles",
     "scatter": "scatter",
+    "scatter_bands": "scatter_bands",
     "scatter_dense": "scatter",
     "scatter_together": "scatter",
 }

@@ -12,6 +12,7 @@ from numba import carray, from_dtype, types
 from numba.extending import intrinsic
 
 from .memory import inlined_piece, piece
+from .modes import MODE_BITS, NORMAL, floating_mode, set_floating_mode
 from .record import RECORD
 from .task import TASK
 
@@ -65,9 +66,8 @@ _call_2_f32, _call_2_f64 = caller_of(kernel_signature(2, "float32")), caller_of(
 _call_3_f32, _call_3_f64 = caller_of(kernel_signature(3, "float32")), caller_of(kernel_signature(3, "float64"))
 
 
-@piece
-def run_part(task_address: int, scratch: int, one: int, two: int, three: int, part: int) -> int:
-    """The kernel's answer: the place of the first bad index, or -1."""
+@inlined_piece
+def run_kernel(task_address: int, scratch: int, one: int, two: int, three: int, part: int) -> int:
     task = task_at(task_address)
     records = carray(_to_record(task.record), 1)
     integers = scratch + part * task.part_bytes
@@ -80,6 +80,19 @@ def run_part(task_address: int, scratch: int, one: int, two: int, three: int, pa
     if task.double:
         return _call_3_f64(task.kernel, (records, one, two, three, floats, integers, begin, end, types.float64(0)))
     return _call_3_f32(task.kernel, (records, one, two, three, floats, integers, begin, end, types.float32(0)))
+
+
+@piece
+def run_part(task: int, scratch: int, one: int, two: int, three: int, part: int) -> int:
+    """The kernel's answer: the place of the first bad index, or -1."""
+    mode = floating_mode()
+    changed = mode & MODE_BITS != NORMAL
+    if changed:
+        set_floating_mode(NORMAL)
+    bad = run_kernel(task, scratch, one, two, three, part)
+    if changed:
+        set_floating_mode(mode)
+    return bad
 
 
 @piece

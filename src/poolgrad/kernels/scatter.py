@@ -245,28 +245,35 @@ def add_flat(grads: int, indices: int, code: int, n: int, target: int, size: int
     return cleared
 
 
+@inlined_piece
+def add_clear(grads: int, indices: int, code: int, n: int, target: int, first: int, size: int, unit: Any) -> bool:
+    """The same for ``size`` places from ``first`` on, all of them clear; False if an index is not one of these."""
+    step = itemsize(unit)
+    if code == INT32:
+        for i in range(n):
+            index = types.int64(read_i32(indices, i * 4)) - first
+            if is_outside(index, size):
+                return False
+            add_at(target, index * step, read(grads, i, unit))
+    else:
+        for i in range(n):
+            index = read_i64(indices, i * 8) - first
+            if is_outside(index, size):
+                return False
+            add_at(target, index * step, read(grads, i, unit))
+    return True
+
+
 @piece
 def add_planes(grads: int, indices: int, code: int, planes: int, n: int, target: int, size: int, unit: Any) -> bool:
-    """The same for clear planes that follow each other, as do their gradients; False if an index is outside its own."""
-    step, at = itemsize(unit), 0
-    if code == INT32:
-        for _ in range(planes):
-            for i in range(at, at + n):
-                index = types.int64(read_i32(indices, i * 4))
-                if is_outside(index, size):
-                    return False
-                add_at(target, index * step, read(grads, i, unit))
-            at += n
-            target += size * step
-    else:
-        for _ in range(planes):
-            for i in range(at, at + n):
-                index = read_i64(indices, i * 8)
-                if is_outside(index, size):
-                    return False
-                add_at(target, index * step, read(grads, i, unit))
-            at += n
-            target += size * step
+    """Planes that follow each other, as do their gradients; False if an index is outside its own."""
+    step, pointer = itemsize(unit), 4 if code == INT32 else 8
+    for _ in range(planes):
+        if not add_clear(grads, indices, code, n, target, 0, size, unit):
+            return False
+        grads += n * step
+        indices += n * pointer
+        target += size * step
     return True
 
 
