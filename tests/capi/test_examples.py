@@ -45,9 +45,7 @@ EXPECTED: dict[str, Array] = {
         counting((2, 2, 2), 0.5), (2, 3, 3), np.array([4, 4, 4, 4, 0, 2, 6, 4]).reshape(2, 2, 2)
     ),
     "repeatable_executor.cpp": repeated(),
-    "plain_c.c": reference.avg_pool2d_backward(
-        counting((1, 2, 2, 2), 9, 9), (1, 2, 5, 5), (3, 3), (2, 2), (0, 0)
-    ),
+    "plain_c.c": reference.avg_pool2d_backward(counting((1, 2, 2, 2), 9, 9), (1, 2, 5, 5), (3, 3), (2, 2), (0, 0)),
 }
 
 

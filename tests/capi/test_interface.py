@@ -52,8 +52,10 @@ def test_types_have_the_documented_sizes(tmp_path: Path) -> None:
     sizes |= dict.fromkeys((*enums, "aclrtEventRecordedStatus"), 4)
     lines = [f'static_assert(sizeof({name}) == {size}, "{name}");' for name, size in sizes.items()]
     source = tmp_path / "sizes.cpp"
-    signs = "static_assert(aclError(-1) < 0 && aclnnStatus(-1) < 0, \"signed\");"
-    source.write_text('#include "acl/acl.h"\n#include "aclnn/aclnn_base.h"\n' + "\n".join([*lines, signs, "int main() {}"]))
+    signs = 'static_assert(aclError(-1) < 0 && aclnnStatus(-1) < 0, "signed");'
+    source.write_text(
+        '#include "acl/acl.h"\n#include "aclnn/aclnn_base.h"\n' + "\n".join([*lines, signs, "int main() {}"])
+    )
     compile_program(source, tmp_path / "sizes", "-std=c++11")
 
 

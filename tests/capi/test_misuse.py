@@ -144,9 +144,7 @@ def test_null_places_for_results(library: Library, runtime: None) -> None:
 
 
 @pytest.mark.parametrize("missing", ["workspaceSize", "executor"])
-def test_null_results_of_phase_one_come_before_every_other_check(
-    missing: str, library: Library, runtime: None
-) -> None:
+def test_null_results_of_phase_one_come_before_every_other_check(missing: str, library: Library, runtime: None) -> None:
     size, executor = ctypes.c_uint64(7), ctypes.c_void_p(7)
     places = [None if missing == "workspaceSize" else ctypes.byref(size)]
     places.append(None if missing == "executor" else ctypes.byref(executor))
@@ -191,7 +189,9 @@ REFUSED_IN_C = """
 NAMES = [name.strip() for name in REFUSED_IN_C.replace("\n", " ").split(",")]
 
 
-@pytest.mark.parametrize("line", [line for line in test_acl_memory.REFUSED if line[0] in NAMES], ids=lambda line: line[0])
+@pytest.mark.parametrize(
+    "line", [line for line in test_acl_memory.REFUSED if line[0] in NAMES], ids=lambda line: line[0]
+)
 def test_refused_copies(line: tuple[Any, ...], library: Library, stream: int) -> None:
     _, dst, dest_max, src, count, kind, status = line
     block, ret = library.aclrtMalloc(16, 0)
@@ -230,7 +230,7 @@ def test_wild_pointers(tmp_path: Path) -> None:
     assert last == "alive"
     assert len(lines) == 19 * 10 + 5 * 2
     for line in lines:
-        call, pointer, status, has_message = line.split(",")
+        call, _, status, has_message = line.split(",")
         if call in ("workspace", "aclnnAvgPool2dBackward") or call.startswith(("aclDestroy", "aclSet", "aclGet")):
             expected = 161002
         elif call.startswith(("aclrtMem", "from", "to")):

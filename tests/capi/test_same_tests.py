@@ -64,7 +64,10 @@ def taken_of(module: ModuleType, wanted: str) -> Iterator[tuple[str, Callable[..
     assert wanted == "all" or set(listed) <= set(names), f"{module.__name__} has no {set(listed) - set(names)}"
     for name in names:
         if wanted == "all" or (name in listed) != wanted.startswith("all but"):
-            yield f"test_{module.__name__.removeprefix('acl.test_')}_{name.removeprefix('test_')}", getattr(module, name)
+            yield (
+                f"test_{module.__name__.removeprefix('acl.test_')}_{name.removeprefix('test_')}",
+                getattr(module, name),
+            )
 
 
 for module, wanted in TAKEN.items():

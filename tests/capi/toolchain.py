@@ -31,9 +31,20 @@ def flags() -> tuple[str, ...]:
 
 
 def compile_program(source: Path, program: Path, *options: str) -> Path:
-    """Compile one file with g++ (or gcc for C) as a user would; any warning fails. The test programs use the examples' header."""
+    """Compile one file with g++ (or gcc for C) as a user would; any warning fails. Tests use the examples' header."""
     compiler = ["gcc", "-std=c11"] if source.suffix == ".c" else ["g++"]
-    command = [*compiler, *STRICT, "-g", *options, f"-I{EXAMPLES}", str(source), "-pthread", *flags(), "-o", str(program)]
+    command = [
+        *compiler,
+        *STRICT,
+        "-g",
+        *options,
+        f"-I{EXAMPLES}",
+        str(source),
+        "-pthread",
+        *flags(),
+        "-o",
+        str(program),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stderr) == (0, ""), f"{shlex.join(command)}\n{done.stderr}"
     return program

@@ -60,7 +60,7 @@ class Traces:
 
     def start(self, *command: object, **settings: Any) -> subprocess.Popen[str]:
         environment = user_environment() | self.environment | settings.pop("env", {})
-        pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         return subprocess.Popen([str(word) for word in command], env=environment, text=True, **(pipes | settings))
 
     def run(self, *command: object, **settings: Any) -> subprocess.CompletedProcess[str]:

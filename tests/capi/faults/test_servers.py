@@ -11,6 +11,7 @@ import pytest
 from capi.faults.test_forks import lines
 from capi.traces import Traces
 
+
 def test_server_killed_between_calls(ends: Path, traces: Traces) -> None:
     with traces.start(ends, "go-on-without-server") as process:
         assert process.stdout is not None

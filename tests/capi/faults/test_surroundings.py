@@ -12,6 +12,7 @@ from capi.traces import Traces
 
 import poolgrad
 
+
 def right_or_refused(done: subprocess.CompletedProcess[str]) -> bool:
     """Whether the result was right; a refusal must be the program's own end with a reason."""
     if done.returncode == 0:
@@ -98,7 +99,9 @@ def test_no_environment_at_all(ends: Path, traces: Traces) -> None:
 
 
 def test_a_working_directory_that_is_gone(ends: Path, traces: Traces, tmp_path: Path) -> None:
-    done = traces.run("bash", "-c", f"mkdir '{tmp_path}/gone'; cd '{tmp_path}/gone'; rmdir ../gone; exec '{ends}' plain")
+    done = traces.run(
+        "bash", "-c", f"mkdir '{tmp_path}/gone'; cd '{tmp_path}/gone'; rmdir ../gone; exec '{ends}' plain"
+    )
     assert (done.returncode, done.stdout) == (0, "right\n")
 
 
@@ -128,7 +131,9 @@ needs_mounts = pytest.mark.skipif(not can_mount(), reason="the kernel lets this 
 
 @needs_mounts
 @pytest.mark.parametrize("options", ["size=100k", "size=1m,ro"])
-def test_a_cache_for_kernels_that_is_full_or_read_only(options: str, ends: Path, traces: Traces, tmp_path: Path) -> None:
+def test_a_cache_for_kernels_that_is_full_or_read_only(
+    options: str, ends: Path, traces: Traces, tmp_path: Path
+) -> None:
     """The library is built; what the server wants to keep finds no room. It must work all the same."""
     cache = tmp_path / "cache"
     cache.mkdir()
@@ -192,7 +197,9 @@ def test_a_build_that_is_killed_leaves_no_broken_library(ends: Path, traces: Tra
     # The compiler is killed too, and leaves its own files where it has them.
     settings = {"POOLGRAD_CACHE_DIR": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
     for seconds in (0.2, 0.35, 0.5, 0.65):
-        traces.run("timeout", "-s", "KILL", str(seconds), sys.executable, "-m", "poolgrad", "capi", "build", env=settings)
+        traces.run(
+            "timeout", "-s", "KILL", str(seconds), sys.executable, "-m", "poolgrad", "capi", "build", env=settings
+        )
     done = traces.run(sys.executable, "-m", "poolgrad", "capi", "build", env=settings)
     assert done.returncode == 0, done.stderr
     assert (Path(done.stdout.strip()) / "lib64" / "libascendcl.so").stat().st_size > 0

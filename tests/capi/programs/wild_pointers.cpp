@@ -16,8 +16,8 @@ aclnnStatus given_workspace(void* address) {
   IntArray two({2}), zero({0});
   uint64_t size = 0;
   aclOpExecutor* executor = nullptr;
-  CHECK(aclnnAvgPool2dBackwardGetWorkspaceSize(gradOutput.handle, self.handle, two.handle, two.handle, zero.handle, false,
-                                               true, 0, 0, gradInput.handle, &size, &executor));
+  CHECK(aclnnAvgPool2dBackwardGetWorkspaceSize(gradOutput.handle, self.handle, two.handle, two.handle, zero.handle,
+                                               false, true, 0, 0, gradInput.handle, &size, &executor));
   return aclnnAvgPool2dBackward(address, size > 0 ? size : 64, executor, nullptr);
 }
 
@@ -61,7 +61,8 @@ int main() {
          uint64_t rank = 0;
          return aclGetViewShape(static_cast<aclTensor*>(p), &shape, &rank);
        }},
-      {"aclnnAvgPool2dBackward", [](void* p) { return aclnnAvgPool2dBackward(nullptr, 0, static_cast<aclOpExecutor*>(p), nullptr); }},
+      {"aclnnAvgPool2dBackward",
+       [](void* p) { return aclnnAvgPool2dBackward(nullptr, 0, static_cast<aclOpExecutor*>(p), nullptr); }},
       {"workspace", given_workspace},
       {"aclrtSynchronizeStream", [](void* p) { return aclrtSynchronizeStream(p); }},
       {"aclrtDestroyStream", [](void* p) { return aclrtDestroyStream(p); }},

@@ -33,7 +33,9 @@ def with_shim(source: Path, program: Path, *options: str) -> Path:
     """The program and the library's source as one: nothing is linked but the compiler's own libraries."""
     include = [flag for flag in flags() if flag.startswith("-I")]
     sources = [prefix() / "shim" / "shim.cpp", source]
-    done = run("g++", "-std=c++17", "-O1", "-g", "-pthread", *options, *include, f"-I{EXAMPLES}", *sources, "-o", program)
+    done = run(
+        "g++", "-std=c++17", "-O1", "-g", "-pthread", *options, *include, f"-I{EXAMPLES}", *sources, "-o", program
+    )
     assert done.returncode == 0, done.stderr
     return program
 
