@@ -80,14 +80,13 @@ class Traces:
             for pid in left:
                 os.kill(pid, signal.SIGKILL)
             raise AssertionError(f"left behind: {left}") from None
-        assert list(self.scratch.iterdir()) == []
-        assert self._files() - self.files == set()
+        left = {str(path) for path in self.scratch.iterdir()} | self._files() - self.files
+        assert not left, f"left behind: {left}"
 
     @staticmethod
     def _files() -> set[str]:
-        """Where a program could leave something: shared memory, and the directory of the built libraries."""
-        places = [*Path("/dev/shm").glob("*"), *prefix().parent.glob("*"), *prefix().rglob("*")]
-        return {str(path) for path in places if not path.name.startswith("sem.")}
+        """Where a program could leave something: shared memory, and the directory of the library."""
+        return {str(path) for path in (*Path("/dev/shm").iterdir(), *prefix().rglob("*"))}
 
 
 @contextmanager
