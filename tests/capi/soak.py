@@ -183,9 +183,9 @@ class Worker:
             self.good(library.aclrtDestroyEvent(event))
 
 
-def program(seed: int, seconds: float) -> int:
+def program(built: Path, seed: int, seconds: float) -> int:
     """What each process of the soak does; the exit code tells how it went."""
-    library = Library(prefix())
+    library = Library(built)
     device.acl = library
     end = time.monotonic() + seconds
     lost, total, failures = threading.Event(), [0], []
@@ -237,7 +237,8 @@ class Soak:
             directory = self.directory / f"{number}-{place}"
             directory.mkdir()
             traces = Traces(directory)
-            command = [sys.executable, "-m", "capi.soak", "--program", number * 6 + place, "--seconds", seconds]
+            command: list[object] = [sys.executable, "-m", "capi.soak", "--library", prefix()]
+            command += ["--program", number * 6 + place, "--seconds", seconds]
             runs.append((traces, traces.start(*command, env={"POOLGRAD_LOG": "0"})))
         for place, moment in sorted(((3 + i, self.random.uniform(0.2, seconds)) for i in range(3)), key=lambda p: p[1]):
             time.sleep(moment / 3)
@@ -276,11 +277,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--library", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--program", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.program is not None:
-        return program(options.program, options.seconds)
+        return program(options.library, options.program, options.seconds)
     print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory() as directory:
         soak = Soak(Path(directory), options.seed)
