@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import shlex
@@ -90,8 +91,7 @@ def _sources() -> dict[str, str]:
     baked = {
         "PYTHON": sys.executable,
         "START": str(Path(__file__).with_name("start.py")),
-        # -I keeps PYTHONPATH and the user's own packages away from the server: where packages are is said here.
-        "PATHS": "\n".join(path for path in map(os.path.abspath, sys.path) if os.path.isdir(path)),
+        "PATHS": "\n".join(_package_directories()),
     }
     lines = [f"#define {name} {_c_string(value)}" for name, value in baked.items()]
     lines.append(f"#define PROTOCOL {protocol()}")
@@ -101,6 +101,13 @@ def _sources() -> dict[str, str]:
         "shim/functions.inc": all_functions(),
         **{f"shim/{name}": text for name, text in shim_sources().items()},
     }
+
+
+def _package_directories() -> list[str]:
+    """Where the server finds what it imports: -I keeps PYTHONPATH and the user's own packages away from it."""
+    specs = (importlib.util.find_spec(name) for name in ("numpy", "numba", "llvmlite", "ml_dtypes"))
+    origins = [os.path.abspath(spec.origin) for spec in specs if spec and spec.origin]
+    return list(dict.fromkeys(os.path.dirname(os.path.dirname(origin)) for origin in origins))
 
 
 def _c_string(text: str) -> str:

@@ -9,6 +9,7 @@ import mmap
 import os
 import resource
 import threading
+import time
 from collections import deque
 
 from ..acl.arena import ALIGNMENT, ARENA
@@ -21,6 +22,7 @@ _PAGE = mmap.PAGESIZE
 _HUGE_PAGE = 1 << 21
 SMALLEST = 1 << 16
 _MOST_RESTING = 64
+_PATIENCE = 0.1  # seconds
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.restype = ctypes.c_void_p
@@ -158,11 +160,13 @@ def _unit(size: int) -> int:
 
 def _fill_with_huge_pages(start: int, length: int) -> None:
     """Kernels run a quarter faster over huge pages, which shared memory gets on request only, and only where something
-    is already. Filling them takes less time than the first touch of so many small ones. Where the system has none
-    (Linux before 6.1) nothing changes."""
+    is already. Mostly that takes less time than the first touch of so many small ones; where the system has none, or
+    has to look for them, the rest of the block stays as it is."""
+    end = time.monotonic() + _PATIENCE
     for page in range(start, start + length, _HUGE_PAGE):
         ctypes.memset(page, 0, 1)
-    _LIBC.madvise(start, length, _MADV_COLLAPSE)
+        if _LIBC.madvise(page, _HUGE_PAGE, _MADV_COLLAPSE) or time.monotonic() > end:
+            return
 
 
 def _available_memory() -> int:

@@ -15,6 +15,7 @@ def detach() -> None:
     children, its terminal and its pipes, we are not there."""
     if os.fork():
         os._exit(0)
+    os.write(0, bytes(16))  # the program goes on to wait for the process that has just ended
     os.setsid()
     os.chdir("/")
     for name in os.listdir("/proc/self/fd"):
@@ -50,7 +51,8 @@ def main() -> None:
         server = Server(control)
     except BaseException as error:  # noqa: BLE001 - the program is told of all that can go wrong
         text = f"the server can't start in {sys.executable}: {type(error).__name__}: {error}"
-        control.send((-1).to_bytes(16, "little", signed=True) + " ".join(text.split()).encode()[:800])
+        with contextlib.suppress(OSError):  # unless it has ended
+            control.send((-1).to_bytes(16, "little", signed=True) + " ".join(text.split()).encode()[:800])
         os._exit(1)
     server.run()
 

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -23,7 +24,7 @@ extern char** environ;
 namespace {
 
 const size_t LARGEST = 32 * 1024;    // bytes of a message
-const int PATIENCE = 120 * 1000;     // milliseconds that the server has for its imports
+const int PATIENCE = 120;            // seconds that the server has for its imports
 const uintptr_t HUGE_PAGE = 2 << 20;
 
 // What belongs to a thread of the program. Texts have their place here: there may be no memory when they are needed.
@@ -80,6 +81,14 @@ bool give_up(const char* format, ...) {
     return false;
 }
 
+// What the environment says, or the default.
+const char* setting(const char* name, const char* otherwise) {
+    const char* value = std::getenv(name);
+    return value && *value ? value : otherwise;
+}
+
+const char* interpreter() { return setting("POOLGRAD_PYTHON", PYTHON); }
+
 // Descriptors 0 to 2 belong to the program, even where it has closed them.
 int above_standard(int fd) {
     if (fd < 0 || fd > 2) return fd;
@@ -98,10 +107,11 @@ bool hear(News* news, int* fd) {
     *news = {-1, 0, ""};
     *fd = -1;
     pollfd ready = {control, POLLIN, 0};
-    int found;
-    do found = poll(&ready, 1, PATIENCE);
+    int found, patience = std::atoi(setting("POOLGRAD_START_SECONDS", "0"));
+    if (patience <= 0) patience = PATIENCE;
+    do found = poll(&ready, 1, patience * 1000);
     while (found < 0 && errno == EINTR);
-    if (found == 0) return give_up("the server did not answer for %d seconds", PATIENCE / 1000);
+    if (found == 0) return give_up("the server, %s, did not answer within %d seconds", interpreter(), patience);
     alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))];
     iovec part = {news, sizeof(*news) - 1};
     msghdr message = {};
@@ -112,7 +122,7 @@ bool hear(News* news, int* fd) {
     ssize_t got;
     do got = recvmsg(control, &message, MSG_CMSG_CLOEXEC);
     while (got < 0 && errno == EINTR);
-    if (got <= 0) return give_up("the server has ended; what it wrote to stderr may tell why");
+    if (got <= 0) return give_up("the server, %s, has ended; what it wrote to stderr may tell why", interpreter());
     if (news->code < 0) return give_up("%s", news->text);
     cmsghdr* header = CMSG_FIRSTHDR(&message);
     if (header) {
@@ -126,14 +136,18 @@ void say(int64_t word) {  // if nobody listens, hear() will find out
     while (send(control, &word, sizeof(word), MSG_NOSIGNAL) < 0 && errno == EINTR) {}
 }
 
+// Starts the interpreter with our socket as its standard input. It forks, says so and ends: the server is nobody's child,
+// so that the program's wait() does not see it.
 bool spawn(int socket) {
-    const char* chosen = std::getenv("POOLGRAD_PYTHON");
-    const char* python = chosen && *chosen ? chosen : PYTHON;
-    const char* arguments[] = {python, "-I", START, python == chosen ? "" : PATHS, nullptr};
+    const char* python = interpreter();
+    const char* arguments[] = {python, "-I", START, std::strcmp(python, PYTHON) ? "" : PATHS, nullptr};
     size_t count = 0, kept = 0;
     while (environ && environ[count]) ++count;
     char** environment = static_cast<char**>(std::calloc(count + 1, sizeof(char*)));
-    if (!environment) return give_up("there is no memory left");
+    if (!environment) {
+        close(socket);
+        return give_up("there is no memory left");
+    }
     for (size_t i = 0; i < count; ++i)  // tools that are preloaded into the program are not meant for the server
         if (std::strncmp(environ[i], "LD_PRELOAD=", 11)) environment[kept++] = environ[i];
     posix_spawn_file_actions_t actions;
@@ -153,12 +167,16 @@ bool spawn(int socket) {
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     std::free(environment);
+    close(socket);
     if (error)
         return give_up("can't start %s: %s; run poolgrad capi build again, or set POOLGRAD_PYTHON", python,
                        std::strerror(error));
-    // It forks and ends at once: the server is nobody's child, so that the program's wait() never sees it.
+    News news;
+    int nothing;
+    bool started = hear(&news, &nothing);
+    if (!started && waitpid(child, nullptr, WNOHANG) == 0) kill(child, SIGKILL);
     while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {}
-    return true;
+    return started;
 }
 
 // Maps a file where huge pages can begin: in a range that is reserved with some room to spare, which is given back.
@@ -220,10 +238,7 @@ bool start() {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
         return give_up("can't make a socket: %s", std::strerror(errno));
     control = above_standard(ends[0]);
-    int theirs = above_standard(ends[1]);
-    bool spawned = spawn(theirs);
-    close(theirs);
-    if (spawned && share_memory()) return true;
+    if (spawn(above_standard(ends[1])) && share_memory()) return true;
     close(control);
     control = -1;
     return false;
