@@ -98,6 +98,16 @@ def test_an_interpreter_that_kills_itself(ends: Path, tmp_path: Path, traces: Tr
     assert "aclInit" in done.stderr
 
 
+def test_an_interpreter_that_never_comes_to_the_point(ends: Path, tmp_path: Path, traces: Traces) -> None:
+    script = tmp_path / "python"
+    script.write_text("#!/bin/sh\nexec sleep 1000\n")
+    script.chmod(0o755)
+    done = traces.run(ends, "plain", env={"POOLGRAD_PYTHON": str(script), "POOLGRAD_START_SECONDS": "1"})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "aclInit" in done.stderr
+    assert str(script) in done.stderr
+
+
 def test_an_interpreter_without_the_packages(ends: Path, tmp_path: Path, traces: Traces) -> None:
     """Python, but NumPy can't be found: its own words reach the user."""
     script = tmp_path / "python"

@@ -193,6 +193,12 @@ def test_many_builds_of_one_library_at_once(traces: Traces, tmp_path: Path) -> N
     assert [path.name for path in Path(place).parent.iterdir()] == [Path(place).name]
 
 
+def test_one_library_for_all_directories(traces: Traces, tmp_path: Path) -> None:
+    """``python -m`` looks for packages where it is called, which must not become part of the library."""
+    command = [sys.executable, "-m", "poolgrad", "capi", "build"]
+    assert {traces.run(*command, cwd=place).stdout for place in ("/", tmp_path)} == {f"{prefix()}\n"}
+
+
 def test_a_build_that_is_killed_leaves_no_broken_library(ends: Path, traces: Traces, tmp_path: Path) -> None:
     # The compiler is killed too, and leaves its own files where it has them.
     settings = {"POOLGRAD_CACHE_DIR": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
