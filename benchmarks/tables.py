@@ -208,6 +208,13 @@ def processes_table(document: Document, words: Words) -> str:
     return table(("", ""), process_lines(document, words.processes))
 
 
+def c_interface_cost(document: Document, words: Words) -> str:
+    """The C interface page's part."""
+    if "capi" not in document:
+        return "The last benchmark left it out."
+    return f"{machine_line(document, words)}\n\n{c_interface_table(document, words)}"
+
+
 def c_interface_table(document: Document, words: Words) -> str:
     lines = c_interface_lines(document, words.c_interface)
     rows = ((text, value, f"{target} {words.verdicts[met]}".strip()) for text, value, target, met in lines)

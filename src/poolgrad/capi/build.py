@@ -11,6 +11,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .. import __version__
@@ -23,6 +26,7 @@ LIBRARY = "libascendcl.so"
 # of its own.
 OTHER_NAMES = ("libnnopbase.so", "libopapi.so", "libopapi_nn.so", "libopapi_math.so", "libacl_rt.so")
 MARK = "poolgrad.json"  # tells our directories from CANN's
+LONGEST_BUILD = 3600  # seconds
 
 FLAGS = (
     "-std=c++11",
@@ -59,17 +63,31 @@ def build() -> Path:
     prefix = cache_directory().absolute() / f"capi-{_key(command, sources)}"
     if not (prefix / MARK).exists():
         try:
-            prefix.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=prefix.parent, prefix="capi-new-") as directory:
-                made = Path(directory) / "prefix"
+            with new_directory(prefix.parent) as directory:
+                made = directory / "prefix"
                 _make(made, command, sources)
                 _move(made, prefix)
         except OSError as error:
-            raise BuildError(
-                f"can't build in {prefix.parent}: {error.strerror or error}; "
-                "set POOLGRAD_CACHE_DIR to a directory that can be written"
-            ) from None
+            raise BuildError(no_room(prefix.parent, error)) from None
     return prefix
+
+
+@contextmanager
+def new_directory(parent: Path) -> Iterator[Path]:
+    """A directory to make things in, which is gone afterwards; what processes that were killed left behind goes too."""
+    parent.mkdir(parents=True, exist_ok=True)
+    for left in parent.glob("capi-new-*"):
+        with suppress(OSError):
+            if left.stat().st_mtime < time.time() - LONGEST_BUILD:
+                shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(dir=parent, prefix="capi-new-") as directory:
+        yield Path(directory)
+
+
+def no_room(directory: Path, error: OSError) -> str:
+    """What to tell of a directory that can't be written."""
+    reason = error.strerror or error
+    return f"can't build in {directory}: {reason}; set POOLGRAD_CACHE_DIR to a directory that can be written"
 
 
 def link_flags(prefix: Path) -> list[str]:

@@ -148,6 +148,7 @@ def _compile_command(arguments: list[str]) -> list[str]:
 def _compiled(source: Path) -> Path:
     """The program of a source file: kept, and found again as long as nothing that goes into it changes."""
     from ..cache_directory import cache_directory
+    from ..capi.build import new_directory, no_room
 
     command = _compile_command([str(source)])
     seen = subprocess.run([*command, "-E", "-P"], capture_output=True, check=False)
@@ -157,13 +158,15 @@ def _compiled(source: Path) -> Path:
     key = hashlib.sha256(shlex.join(command).encode() + seen.stdout).hexdigest()[:16]
     program = cache_directory().absolute() / "capi-programs" / f"{source.stem}-{key}"
     if not program.exists():
-        program.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=program.parent) as directory:
-            made = Path(directory) / "program"
-            done = subprocess.run([*command, "-o", str(made)], check=False)
-            if done.returncode:
-                raise typer.Exit(done.returncode)
-            made.replace(program)
+        try:
+            with new_directory(program.parent) as directory:
+                made = directory / "program"
+                done = subprocess.run([*command, "-o", str(made)], check=False)
+                if done.returncode:
+                    raise typer.Exit(done.returncode)
+                made.replace(program)
+        except OSError as error:
+            raise BadInput(no_room(program.parent, error)) from None
     return program
 
 

@@ -18,7 +18,12 @@ public:
     Call(int64_t operation, const char* name, int32_t failure)
         : name_(name), failure_(failure), status_(failure), thread_(this_thread()) {
         words_[0] = operation;
+        // A thread that is cancelled ends after the call: it may hold the lock of the start.
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable_);
     }
+    ~Call() { pthread_setcancelstate(cancelable_, nullptr); }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
 
     void number(int64_t value) { words_[used_++] = value; }
     void handle(const void* value) { number(static_cast<int64_t>(reinterpret_cast<uintptr_t>(value))); }
@@ -141,6 +146,7 @@ private:
     size_t used_ = 2;
     iovec parts_[4] = {};  // the words, then texts and arrays
     size_t filled_ = 1;
+    int cancelable_;
 };
 
 }  // namespace
