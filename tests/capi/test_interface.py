@@ -1,4 +1,4 @@
-"""Headers, constants and small functions: what C sees is what the documents and ``poolgrad.acl`` say."""
+"""Small functions and objects: what C sees is what the documents and ``poolgrad.acl`` say."""
 
 from __future__ import annotations
 
@@ -6,57 +6,19 @@ import ctypes
 import inspect
 import os
 import re
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 from capi.library import PROTOTYPES, Library
-from capi.toolchain import compile_program, prefix, run
 
 from poolgrad import acl
 
 FUNCTIONS = {line.split()[0] for line in PROTOTYPES.strip().splitlines()}
 
 
-def test_the_headers_declare_every_function_and_no_other() -> None:
-    text = "\n".join(path.read_text() for path in (prefix() / "include").rglob("*.h"))
-    assert set(re.findall(r"^[^#/\n]*?\b(acl\w+)\(", text, re.MULTILINE)) == FUNCTIONS
-
-
-def test_the_library_exports_every_function_and_nothing_else() -> None:
-    command = ["nm", "-D", "--defined-only", str(prefix() / "lib64" / "libascendcl.so")]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert {line.split()[-1] for line in listed.splitlines()} == FUNCTIONS
-
-
-def test_python_and_c_have_the_same_functions() -> None:
+def test_no_function_is_missing_from_the_tests_own_table() -> None:
     public = {name for name, value in vars(acl).items() if inspect.isfunction(value) and name.startswith("acl")}
     assert public == FUNCTIONS
-
-
-def test_constants_have_the_same_values_in_c(tmp_path: Path) -> None:
-    constants = {name: value for name, value in vars(acl).items() if name.startswith("ACL") and type(value) is int}
-    assert len(constants) > 80
-    lines = [f'    printf("{name} %lld\\n", (long long){name});' for name in constants]
-    headers = '#include "acl/acl.h"\n#include "aclnn/aclnn_base.h"\n#include "aclnn/acl_meta.h"\n'
-    source = tmp_path / "constants.c"
-    source.write_text(headers + "int main(void) {\n" + "\n".join(lines) + "\n    return 0;\n}\n")
-    done = run(compile_program(source, tmp_path / "constants"))
-    assert dict(line.split() for line in done.stdout.splitlines()) == {n: str(v) for n, v in constants.items()}
-
-
-def test_types_have_the_documented_sizes(tmp_path: Path) -> None:
-    sizes = {"aclError": 4, "aclnnStatus": 4, "aclFloat16": 2, "aclrtStream": 8, "aclrtEvent": 8, "aclrtContext": 8}
-    enums = ("aclDataType", "aclFormat", "aclrtMemMallocPolicy", "aclrtMemcpyKind", "aclSysParamOpt", "aclrtRunMode")
-    sizes |= dict.fromkeys((*enums, "aclrtEventRecordedStatus"), 4)
-    lines = [f'static_assert(sizeof({name}) == {size}, "{name}");' for name, size in sizes.items()]
-    source = tmp_path / "sizes.cpp"
-    signs = 'static_assert(aclError(-1) < 0 && aclnnStatus(-1) < 0, "signed");'
-    source.write_text(
-        '#include "acl/acl.h"\n#include "aclnn/aclnn_base.h"\n' + "\n".join([*lines, signs, "int main() {}"])
-    )
-    compile_program(source, tmp_path / "sizes", "-std=c++11")
 
 
 def test_every_half_becomes_its_float_and_back(library: Library) -> None:

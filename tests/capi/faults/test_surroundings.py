@@ -170,14 +170,6 @@ def test_a_read_only_cache_that_holds_all_that_is_needed(ends: Path, traces: Tra
     assert (done.returncode, done.stdout) == (0, "right\n")
 
 
-def test_a_cache_directory_that_is_a_file(traces: Traces, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    done = traces.run(sys.executable, "-m", "poolgrad", "capi", "build", env={"POOLGRAD_CACHE_DIR": f"{tmp_path}/file"})
-    assert done.returncode != 0
-    assert "Traceback" not in done.stderr
-    assert str(tmp_path / "file") in done.stderr
-
-
 # Several builds
 
 
