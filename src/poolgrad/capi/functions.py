@@ -13,7 +13,6 @@ from .prototypes import (
     ARRAY,
     COPIES,
     COUNT,
-    HANDLE,
     NUMBER,
     OUT,
     OUT_ARRAY,
@@ -21,7 +20,6 @@ from .prototypes import (
     OUTPUTS,
     PROTOTYPES,
     REMOTE,
-    TEXT,
     Prototype,
 )
 
@@ -32,8 +30,8 @@ FAILURES = {"aclError": ACL_ERROR_INTERNAL_ERROR, "aclnnStatus": ACLNN_ERR_INNER
 @cache
 def shim_sources() -> dict[str, str]:
     """The part of the shim that is written by hand, by the names of its files."""
-    files = (Path(__file__).parent / "shim").iterdir()
-    return {file.name: file.read_text("utf-8") for file in sorted(files)}
+    files = sorted((Path(__file__).parent / "shim").iterdir())
+    return {file.name: file.read_text("utf-8") for file in files if file.suffix in (".h", ".cpp")}
 
 
 def protocol() -> int:
@@ -44,8 +42,9 @@ def protocol() -> int:
 
 def all_functions() -> str:
     """The text of all functions, and the strings that aclrtGetSocName hands out, which must never go away."""
+    headers = dict.fromkeys(prototype.header for prototype in PROTOTYPES)
     names = ", ".join(f'"{product.soc}"' for product in PRODUCTS)
-    parts = [f"const char* const SOC_NAMES[] = {{{names}}};"]
+    parts = ["\n".join(f'#include "{header}"' for header in headers), f"const char* const SOC_NAMES[] = {{{names}}};"]
     parts += [_function(number, prototype) for number, prototype in enumerate(REMOTE)]
     return "\n\n".join(parts) + "\n"
 
@@ -66,21 +65,17 @@ def _function(number: int, prototype: Prototype) -> str:
 def _give(prototype: Prototype, place: int) -> str:
     """The statement that puts a parameter into the message."""
     parameter = prototype.parameters[place]
-    match parameter.kind:
-        case _ if parameter.kind in OUTPUTS:
-            order = prototype.outputs.index(parameter) + 1
-            return f"call.place({parameter.name}, {order});"
-        case str(kind) if kind == NUMBER:
-            # A C enum may be unsigned and still carry any int.
-            cast = "static_cast<int32_t>" if parameter.type.startswith("acl") else "static_cast<int64_t>"
-            return f"call.number({cast}({parameter.name}));"
-        case str(kind) if kind == HANDLE:
-            return f"call.handle({parameter.name});"
-        case str(kind) if kind == TEXT:
-            return f"call.text({parameter.name});"
-        case str(kind) if kind == ARRAY:
-            return f"call.array({parameter.name}, {_count_of(prototype, place)});"
-    return ""
+    name = parameter.name
+    if parameter.kind in OUTPUTS:
+        return f"call.place({name}, {prototype.outputs.index(parameter) + 1});"
+    if parameter.kind == ARRAY:
+        return f"call.array({name}, {_count_of(prototype, place)});"
+    if parameter.kind == NUMBER:
+        # A C enum may be unsigned and still carry any int.
+        width = "int32_t" if parameter.type.startswith("acl") else "int64_t"
+        return f"call.number(static_cast<{width}>({name}));"
+    # The number behind an array went with it.
+    return "" if parameter.kind == COUNT else f"call.{parameter.kind}({name});"
 
 
 def _count_of(prototype: Prototype, place: int) -> str:

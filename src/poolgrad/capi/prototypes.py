@@ -132,7 +132,7 @@ OPAQUE = ("aclrtStream", "aclrtEvent", "aclrtContext")
 
 NUMBER, HANDLE, TEXT, ARRAY, COUNT = "number", "handle", "text", "array", "count"
 OUT, OUT_ARRAY, OUT_COUNT = "out", "out array", "out count"
-INPUTS = (NUMBER, HANDLE, TEXT, ARRAY)
+INPUTS = (NUMBER, HANDLE, TEXT, ARRAY)  # the shim's class Call has a function of each name
 OUTPUTS = (OUT, OUT_ARRAY, OUT_COUNT)
 
 

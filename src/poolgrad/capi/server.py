@@ -37,9 +37,7 @@ class Server:
         # Calls come and go while kernels run and modules are imported: nobody should wait for long.
         sys.setswitchinterval(0.0005)
         if self._hear() != protocol():
-            raise RuntimeError(
-                "the program was linked with the library of another version; run poolgrad capi build again"
-            )
+            raise RuntimeError("the program was linked with the library of another version; build it again")
         memory = self._share_memory()
         for arena in (ARENA, HOST_ARENA):
             arena.backing, arena.capacity = memory, memory.size
@@ -76,10 +74,11 @@ class Server:
         raise MemoryError("there is no room for device memory; raise the limits of the process (ulimit -v)")
 
     def _take_connections(self) -> None:
-        # Forked children of the program may hold the socket open when it is gone; its process descriptor tells.
         waiting = select.poll()
         waiting.register(self._control, select.POLLIN)
-        waiting.register(os.pidfd_open(self._client), select.POLLIN)
+        # Forked children of the program may hold the socket open when it is gone; its process descriptor tells.
+        with contextlib.suppress(AttributeError, OSError):  # an old system has none
+            waiting.register(os.pidfd_open(self._client), select.POLLIN)
         while {descriptor for descriptor, _ in waiting.poll()} == {self._control.fileno()}:
             self._hear()
             self._connect()

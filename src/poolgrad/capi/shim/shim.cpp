@@ -2,10 +2,6 @@
 // answers all calls. The two share the device's memory, mapped at the same address in both; each thread of the program
 // has a connection of its own, behind which stands a thread of the server. Functions that ask it are generated.
 #include "acl/acl.h"
-#include "aclnnop/aclnn_adaptive_avg_pool3d_backward.h"
-#include "aclnnop/aclnn_adaptive_max_pool2d_backward.h"
-#include "aclnnop/aclnn_avgpool2d_backward.h"
-#include "aclnnop/aclnn_max_pool2d_with_indices_backward.h"
 #include "call.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
