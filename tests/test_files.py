@@ -226,6 +226,16 @@ def test_a_block_that_fails_leaves_what_was_there(failure: type[BaseException], 
     assert read_array(tmp_path / "old.npy").tolist() == [0, 1, 2]
 
 
+def test_a_place_that_is_taken_in_the_meantime_is_a_bad_file(tmp_path: Path) -> None:
+    def write() -> None:
+        with create_array(tmp_path / "a.npy", "float32", (4,)):
+            (tmp_path / "a.npy").mkdir()
+
+    with pytest.raises(BadFile, match="can't be written: Is a directory"):
+        write()
+    assert os.listdir(tmp_path) == ["a.npy"]
+
+
 def test_a_file_may_be_written_over_while_it_is_read(tmp_path: Path) -> None:
     write_array(tmp_path / "a.npy", np.arange(3))
     old = read_array(tmp_path / "a.npy")

@@ -6,17 +6,27 @@ With --check, only say whether they are current.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 
 from poolgrad.acl.launch import LAUNCH_CHECKS
 from poolgrad.operators import REGISTRY
+from poolgrad.precision import limits
 from poolgrad.products import ANY
 from poolgrad.support import Support, holds_on, support_table
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # benchmarks is no part of the installed package
-from benchmarks.tables import CHINESE, ENGLISH, details, instructions_table, speed, table  # noqa: E402
+from benchmarks.tables import (  # noqa: E402
+    CHINESE,
+    ENGLISH,
+    c_interface_cost,
+    details,
+    instructions_table,
+    speed,
+    table,
+)
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 INSTRUCTIONS = RESULTS.with_name("instructions.json")
@@ -69,6 +79,29 @@ def contract_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def thresholds() -> str:
+    """The numbers of the precision standards, by element type."""
+
+    def number(value: float) -> str:
+        exponent = math.log2(value) if value else 0.0
+        return f"2^{exponent:.0f}" if exponent < 0 and exponent.is_integer() else f"{value:g}"
+
+    def cell(row: tuple[float, ...] | None, *names: str) -> str:
+        return ", ".join(f"{name} {number(getattr(row, name))}" for name in names) if row else "—"
+
+    rows = [
+        [
+            name,
+            cell(mixed, "rtol", "atol", "cap") if mixed.cap else "equal",
+            f"T = {number(limits.STAT_REL_ERR[name].threshold)}" if name in limits.STAT_REL_ERR else "—",
+            cell(limits.CLOSE[name], "rtol", "ptol") if mixed.cap else "equal",
+            cell(limits.CROSS_SMALL.get(name), "small", "atol"),
+        ]
+        for name, mixed in limits.MIXED.items()
+    ]
+    return table(["", "`mixed`", "`stat_rel_err`", "`close`", "`cross_check`"], rows)
+
+
 def replaced(text: str, name: str, content: str) -> str:
     """The text with what stands between the markers of that name exchanged."""
     begin = BEGIN.format(name)
@@ -87,6 +120,8 @@ def filled(path: Path, **contents: str) -> str:
 def documents() -> dict[Path, str]:
     """Every generated document: its path, and what it should hold."""
     english, chinese, benchmarks = ROOT / "README.md", ROOT / "README.zh.md", ROOT / "docs" / "benchmarks.md"
+    comparing = ROOT / "docs" / "compare.md"
+    c_interface = ROOT / "docs" / "capi.md"
     measured, counted = (json.loads(path.read_text("utf-8")) for path in (RESULTS, INSTRUCTIONS))
     return {
         english: filled(
@@ -100,6 +135,8 @@ def documents() -> dict[Path, str]:
             speed=speed(measured, CHINESE),
         ),
         benchmarks: filled(benchmarks, cases=details(measured), instructions=instructions_table(counted)),
+        comparing: filled(comparing, thresholds=thresholds()),
+        c_interface: filled(c_interface, capi=c_interface_cost(measured, ENGLISH)),
         ROOT / "docs" / "contract.md": contract_page(),
     }
 

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from cli.inside import poolgrad
 from contract_cases import CASES, LEGAL, NO_PRODUCT, PRODUCTS, SUPPORT, Case, T, Unknown
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from poolgrad.cli.line import HELP, number_parameters, option
 from poolgrad.contract import Parameter
@@ -230,3 +232,25 @@ def test_checking_needs_no_kernels() -> None:
     command = [sys.executable, "-c", code, "check", AVG, "--x", "1,1,4,4", "--kernel-size", "2", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=True)
     assert done.stdout.endswith("False\n"), done.stderr
+
+
+WORDS = st.one_of(
+    st.sampled_from(["1,2,4,4", "2,4,4:float16", "1,2,4,4:strides=1,1,1,1", "null", "", "0", "-1,2", "no.npy", "(2"]),
+    st.lists(st.integers(-(2**70), 2**70), max_size=6).map(lambda numbers: ",".join(map(str, numbers))),
+    st.text(max_size=8),
+)
+TENSORS = ("--x", "--grad-output", "--indices", "--out", "--dtype")
+NUMBERS = ("--kernel-size", "--stride", "--padding", "--dilation")
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from([*REGISTRY]), st.dictionaries(st.sampled_from((*TENSORS, *NUMBERS)), WORDS), st.booleans())
+def test_whatever_is_typed_has_an_answer(operator: str, options: dict[str, str], as_json: bool) -> None:
+    line = [f"{name}={value}" for name, value in options.items()]
+    done = poolgrad("check", operator, *line, *(["--json"] if as_json else []), expect=None)
+    assert done.code in (0, 1, 2)
+    if done.code == 2:
+        assert done.stdout == ""
+        assert done.stderr
+    elif as_json:
+        assert len(done.data["answers"]) == 7

@@ -14,7 +14,6 @@ from cli.inside import poolgrad
 
 import poolgrad as library
 from poolgrad import functional, selftest
-from poolgrad.cli import doctor as command
 
 
 def found(expect: int = 0) -> dict[str, dict[str, Any]]:
@@ -126,7 +125,7 @@ def test_missing_packages_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
             raise metadata.PackageNotFoundError(name)
         return "1.0"
 
-    monkeypatch.setattr(command.metadata, "version", version)
+    monkeypatch.setattr(metadata, "version", version)
     findings = found(expect=1)
     assert "pip install --upgrade poolgrad" in findings["numba"]["advice"]
     assert findings["torch"] == {
@@ -135,3 +134,12 @@ def test_missing_packages_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         "well": True,
         "advice": "",
     }
+
+
+@pytest.mark.usefixtures("_no_trials")
+def test_a_broken_package_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    findings = found(expect=1)
+    assert "import of llvmlite halted" in findings["CPU"]["found"]
+    assert "--force-reinstall" in findings["CPU"]["advice"]
+    assert findings["self-test"]["well"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import struct
 import sys
 from fractions import Fraction
@@ -47,7 +48,7 @@ def test_shares_of_an_average_add_up_to_the_gradient(ceil_mode: bool, include_pa
         assert seen.exactly(windows) == exact.value[(0, *place)]
         assert len(windows) == exact.terms[(0, *place)]
     np.testing.assert_allclose(seen.result, exact.value[0].astype(float), rtol=1e-6)
-    shown = words(drawing._numbers(seen))
+    shown = words(drawing.picture(seen))
     for value in exact.value.ravel():
         assert str(value) in shown
     for divisor in seen.divisors.ravel():
@@ -60,7 +61,7 @@ def test_a_layer_of_3d_has_the_windows_that_hold_it() -> None:
     exact = reference.exact(reference.adaptive_avg_pool3d_backward, np.ones((1, 2, 3, 2)), (1, 3, 4, 5))
     for place, windows in seen.shares().items():
         assert seen.exactly(windows) == exact.value[(0, 1, *place)]
-    assert "2×2×3" in words(drawing._numbers(seen))
+    assert "2×2×3" in words(drawing.picture(seen))
     assert plane("AdaptiveAvgPool3dBackward", "1,2,3,4,5", "1,2,2,3,2").depths == [0]
 
 
@@ -75,7 +76,7 @@ def test_gradients_of_a_maximum_go_where_the_largest_number_is(tmp_path: Path) -
     wanted = reference.max_pool2d_with_indices_backward(grad, x.shape, indices)
     assert np.array_equal(seen.indices[0], indices[1, 0])
     assert np.array_equal(seen.result, wanted[1, 0])
-    shown = words(drawing._numbers(seen))
+    shown = words(drawing.picture(seen))
     for value, index in zip(grad[1, 0].ravel(), indices[1, 0].ravel(), strict=True):
         assert f"{value:g}" in shown
         assert f"→ {index}" in shown
@@ -110,7 +111,7 @@ def test_numbers_for_small_planes_and_maps_for_large_ones(tmp_path: Path, monkey
 
 
 def test_a_map_of_a_giant_plane_shows_means() -> None:
-    figure = drawing._maps(plane(AVG, "1,1,1,2500", kernel_size=(1, 5)))
+    figure = drawing.picture(plane(AVG, "1,1,1,2500", kernel_size=(1, 5)))
     (image,) = (axes.images[0] for axes in figure.axes if axes.get_title().startswith("gradInput"))
     assert image.get_array().shape == (1, 834)
     np.testing.assert_allclose(image.get_array(), 0.2, rtol=1e-6)
@@ -119,7 +120,7 @@ def test_a_map_of_a_giant_plane_shows_means() -> None:
 def test_the_divisor_may_be_given() -> None:
     seen = plane(AVG, "1,1,4,4", kernel_size=(2,), divisor_override=-7)
     assert seen.exactly(seen.shares()[0, 0]) == Fraction(-1, 7)
-    assert "divisorOverride" in " ".join(words(drawing._numbers(seen)))
+    assert "divisorOverride" in " ".join(words(drawing.picture(seen)))
 
 
 BAD = [
@@ -128,6 +129,9 @@ BAD = [
     (("--x", "1,1,4,4", "--plane", "0,1"), 2, "--plane: expected up to 2 numbers below (1, 1), got (0, 1)"),
     (("--x", "1,1,4,4", "--plane", "0,0,0"), 2, "--plane: expected up to 2 numbers"),
     (("--x", "1,1,4,4", "--plane", "x"), 2, "--plane: expected integers"),
+    (("--x", "1,1,100000,100000"), 2, "a plane of 100000×100000 with 33333×33333 windows is too large to draw"),
+    (("--x", "1,1,2,9000000"), 1, "empty"),
+    (("--x", "1,1,3,9000000"), 2, "too large to draw"),
     (("--x", "0,1,4,4"), 2, "nothing to see in an empty tensor"),
     (("--x", "1,1,4,4", "--padding", "2"), 1, "padding-half"),
 ]
@@ -168,3 +172,30 @@ def test_without_matplotlib_the_command_says_what_to_install(monkeypatch: pytest
         monkeypatch.delitem(sys.modules, name)
     done = poolgrad("view", AVG, "--x", "1,1,4,4", "--kernel-size", 2, "-o", "a.png", expect=2)
     assert 'pip install "poolgrad[view]"' in done.stderr
+
+
+def test_a_crowd_of_windows_is_thinned_out() -> None:
+    def frames(seen: Plane) -> int:
+        elements = drawing.picture(seen).axes[1]
+        cells = (seen.rows.size + seen.rows.before + seen.rows.behind) * (
+            seen.columns.size + seen.columns.before + seen.columns.behind
+        )
+        marks = sum(len(shares) for shares in seen.shares().values() if len(shares) <= 9)
+        return len(elements.patches) - cells - marks - 1
+
+    few, many = plane(AVG, "1,1,6,6", kernel_size=(3,)), plane(AVG, "1,1,9,9", kernel_size=(5,), stride=(1,))
+    assert frames(few) == 4
+    assert frames(many) == 9  # of 25
+    assert "25 shares" in words(drawing.picture(many))
+
+
+def test_a_full_disk_is_one_clear_line(tmp_path: Path) -> None:
+    """Pictures know their size only when they are made; here a limit on the size of files stands for the disk's."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, old[1]))
+    try:
+        done = poolgrad("view", AVG, "--x", "1,1,4,4", "--kernel-size", 2, "-o", tmp_path / "a.png", expect=2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    assert "can't be written: File too large" in done.stderr
+    assert os.listdir(tmp_path) == []

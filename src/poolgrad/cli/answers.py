@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from ..cases.judging import Answer
 
 
-def product_label(product: Product) -> str:
-    return "no product" if product is ANY else f"{product.name} ({product.soc})"
-
-
 def as_data(operator: Operator, product: Product, answer: Answer) -> dict[str, object]:
     data: dict[str, object] = {
         "operator": operator.name,

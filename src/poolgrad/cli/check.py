@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ from rich.table import Column, Table
 from ..operators import find_operator
 from ..products import ANY, PRODUCTS, Product
 from ..status import ACL_ERROR_RT_AICORE_EXCEPTION
-from .answers import as_data, product_label, show
+from .answers import as_data, show
 from .line import DType, Format, IndicesDType, Line, Shape, takes_numbers
 from .names import ProductName, operator_named, product_named
 from .terminal import NO, AsJson, BadInput, print_json, screen
@@ -93,19 +94,19 @@ def _is_file(name: str) -> bool:
         find_operator(name)
         return False
     except ValueError:
-        return bool(Path(name).suffix) or Path(name).is_file()
+        return bool(Path(name).suffix) or os.path.isfile(name)
 
 
 def _show_products(answers: Mapping[Product, Answer]) -> None:
     """A line for each product, and below them each reason once."""
-    table = Table("product", "status", "parameter", "rule", "source")
+    table = Table("product", "status", "parameter", Column("rule", overflow="fold"), "source")
     reasons: dict[tuple[str, str], str] = {}
     for product, answer in answers.items():
         if answer.row is None or answer.broken is None:
-            table.add_row(product_label(product), "[green]0 accepted[/]")
+            table.add_row(product.name, "[green]0 accepted[/]")
             continue
         row, broken = answer.row, answer.broken
-        table.add_row(product_label(product), f"[red]{answer.status}[/]", broken.parameter, row.key, row.source)
+        table.add_row(product.name, f"[red]{answer.status}[/]", broken.parameter, row.key, row.source)
         reason = f"- {row.key}: {row.says}; expected {broken.expected}; got {broken.got}. {broken.change}"
         reasons.setdefault((row.key, broken.expected), reason)
     screen.print(table)

@@ -1,4 +1,4 @@
-"""Pictures of a plane, with matplotlib. Small planes show every number, large ones maps of them."""
+"""The picture of a plane, with matplotlib. Small planes show every number; for large ones there is maps.py."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import ConnectionPatch, Rectangle
 
-from .plane import Array, Plane, Side
+from .maps import maps
+from .plane import Plane, Side
 
 # Up to so many cells along an axis, a cell has room for its numbers.
 MOST_CELLS = 20
 MOST_ARROWS = 36
-MOST_PIXELS = 1024
 MOST_LETTERS = 13
-MOST_BARS = 12
+MOST_MARKS = 9  # of shares in a cell, and of windows over it
 CELL = 0.8  # inches
 GAP = 0.6  # cells between the layers of 3-D
 Place = tuple[float, float]
@@ -29,8 +29,13 @@ Place = tuple[float, float]
 
 def draw(plane: Plane, path: str | os.PathLike[str]) -> None:
     """Write the picture of a plane to a file; its suffix says which kind."""
-    figure = _numbers(plane) if is_small(plane) else _maps(plane)
-    figure.savefig(path, dpi=110, facecolor="white")
+    picture(plane).savefig(path, dpi=110, facecolor="white")
+
+
+def picture(plane: Plane) -> Figure:
+    figure = _numbers(plane) if is_small(plane) else maps(plane)
+    _words(figure, plane)
+    return figure
 
 
 def is_small(plane: Plane) -> bool:
@@ -50,16 +55,12 @@ def paler(colour: Any, part: float) -> tuple[float, float, float]:
     return red, green, blue
 
 
-# ---- every number ----------------------------------------------------------------------------------------------------
-
-
 def _numbers(plane: Plane) -> Figure:
     rows, columns, layers = plane.rows, plane.columns, len(plane.depths)
     down = max(layers * (len(rows.windows) + GAP) - GAP, rows.size + rows.before + rows.behind)
     left, right = max(len(columns.windows), 2), max(columns.size + columns.before + columns.behind, 2)
-    width, height = max((left + right + 1.6) * CELL + 0.6, 8.5), down * CELL + 2.3
+    width, height = max((left + right + 1.6) * CELL + 0.6, 8.5), down * CELL + 2.35
     figure = Figure((width, height))
-    _words(figure, plane, height)
     windows, elements = figure.subplots(
         1,
         2,
@@ -67,7 +68,7 @@ def _numbers(plane: Plane) -> Figure:
         gridspec_kw={
             "left": 0.3 / width,
             "right": 1 - 0.3 / width,
-            "bottom": 1.0 / height,
+            "bottom": 1.05 / height,
             "top": 1 - 1.0 / height,
             "wspace": 1.6 / (left + right),
         },
@@ -79,7 +80,9 @@ def _numbers(plane: Plane) -> Figure:
     return figure
 
 
-def _words(figure: Figure, plane: Plane, height: float) -> None:
+def _words(figure: Figure, plane: Plane) -> None:
+    """Which call it is, above the picture, and what happens in it, below."""
+    height = figure.get_figheight()
     figure.text(0.5, 1 - 0.2 / height, plane.title, ha="center", va="top", size=12, weight="bold")
     figure.text(0.5, 1 - 0.45 / height, plane.place, ha="center", va="top", size=9, color="#555555")
     if plane.divisors is None:
@@ -93,6 +96,8 @@ def _words(figure: Figure, plane: Plane, height: float) -> None:
         story += " Hatched: padding."
     if max(side.windows[0].step for side in (plane.rows, plane.columns)) > 1:
         story += " Dashed: from the first to the last element of a dilated window."
+    if _is_crowded(plane) and is_small(plane):
+        story += "\nOnly some of the windows have frames."
     if not plane.given:
         story += "\nNo gradOutput was given, so every gradient is taken as 1."
     figure.text(0.5, 0.15 / height, story, ha="center", va="bottom", size=9, color="#333333")
@@ -136,7 +141,7 @@ def _draw_windows(axes: Axes, plane: Plane) -> None:
 
 def _write(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
     """Words in the middle of the cell whose left side is at x."""
-    axes.text(x + 0.5, y, text, ha="center", va="center", **{"size": 9, **style})
+    axes.text(x + 0.5, y, text, ha="center", va="center", **{"size": 9 if len(text) < 8 else 7, **style})
 
 
 def _rulers(axes: Axes, columns: Iterable[int], rows: Iterable[int], left: float = 0, top: float = 0) -> None:
@@ -179,6 +184,9 @@ def _draw_element(axes: Axes, plane: Plane, h: int, w: int, shares: list[tuple[i
         terms = " + ".join(fraction(plane.exactly([share])) for share in shares)
         if len(terms) <= MOST_LETTERS:
             _write(axes, w, h + 0.66, terms, size=5.5, color="#555555")
+    if len(shares) > MOST_MARKS:
+        _write(axes, w, h + 0.78, f"{len(shares)} shares", size=6, color="#555555")
+        return
     step = min(0.15, 0.8 / max(len(shares), 1))
     for place, (_, i, j) in enumerate(shares):  # a mark for each share, in the colour of its window
         x = w + 0.5 + (place - len(shares) / 2) * step
@@ -188,14 +196,25 @@ def _draw_element(axes: Axes, plane: Plane, h: int, w: int, shares: list[tuple[i
 def _draw_outlines(axes: Axes, plane: Plane) -> None:
     """A frame around each window; where windows overlap, frames lie inside each other."""
     overlapping = max(plane.rows.covered().max(), plane.columns.covered().max()) > 1
-    for i, rows in enumerate(plane.rows.windows):
-        for j, columns in enumerate(plane.columns.windows):
+    for i in _framed(plane, plane.rows):
+        for j in _framed(plane, plane.columns):
+            rows, columns = plane.rows.windows[i], plane.columns.windows[j]
             inset = 0.04 + (0.035 * ((i % 3) + (j % 3)) if overlapping else 0)
             corner = (columns.start + inset, rows.start + inset)
             lengths = (columns[-1] + 1 - columns.start - 2 * inset, rows[-1] + 1 - rows.start - 2 * inset)
             style = "--" if rows.step > 1 or columns.step > 1 else "-"
             colour = colour_of(plane, i, j)
             axes.add_patch(Rectangle(corner, *lengths, fill=False, edgecolor=colour, lw=1.6, ls=style, alpha=0.85))
+
+
+def _is_crowded(plane: Plane) -> bool:
+    return int(plane.rows.covered().max() * plane.columns.covered().max()) > MOST_MARKS
+
+
+def _framed(plane: Plane, side: Side) -> list[int]:
+    """The windows of an axis that get a frame: all, or the first, the middle and the last one of a crowd."""
+    last = len(side.windows) - 1
+    return sorted({0, last // 2, last}) if _is_crowded(plane) else list(range(last + 1))
 
 
 def _draw_arrows(figure: Figure, windows: Axes, elements: Axes, plane: Plane) -> None:
@@ -237,64 +256,4 @@ def fraction(value: Fraction) -> str:
     >>> fraction(Fraction(4, 9)), fraction(Fraction(12345, 98765))
     ('4/9', '0.125')
     """
-    return str(value) if len(str(value)) <= 7 else number(value)
-
-
-# ---- maps ------------------------------------------------------------------------------------------------------------
-
-
-def _maps(plane: Plane) -> Figure:
-    """Whole arrays as maps, and the windows at both ends of each axis, where they differ."""
-    height = 9.4
-    figure = Figure((15, height))
-    _words(figure, plane, height)
-    if plane.indices is not None:
-        arriving = np.bincount(plane.indices.ravel(), minlength=plane.result.size).reshape(plane.result.shape)
-        maps = {"gradOutput": plane.gradients[0], "gradients that arrive at an element": arriving}
-    else:
-        assert plane.divisors is not None
-        covered = plane.rows.covered()[:, None] * plane.columns.covered()
-        maps = {"divisor of each window": plane.divisors[0], "windows that hold an element": covered}
-    upper = figure.add_gridspec(1, 3, left=0.05, right=0.97, bottom=0.46, top=0.88, wspace=0.25)
-    for place, (title, array) in enumerate((maps | {"gradInput": plane.result}).items()):
-        _map(figure, figure.add_subplot(upper[0, place]), title, np.asarray(array, np.float64))
-    lower = figure.add_gridspec(1, 4, left=0.05, right=0.97, bottom=0.14, top=0.38, wspace=0.25)
-    for place, (name, side) in enumerate((("H", plane.rows), ("W", plane.columns))):
-        _bars(figure.add_subplot(lower[0, 2 * place]), f"first windows along {name}", side, 0)
-        _bars(figure.add_subplot(lower[0, 2 * place + 1]), f"last windows along {name}", side, -MOST_BARS)
-    return figure
-
-
-def _map(figure: Figure, axes: Axes, title: str, array: Array) -> None:
-    height, width = array.shape
-    steps = [-(-length // MOST_PIXELS) for length in (height, width)]
-    shown = array
-    for axis, step in enumerate(steps):
-        if step > 1:
-            starts = np.arange(0, shown.shape[axis], step)
-            sizes = np.diff([*starts, shown.shape[axis]])
-            shown = np.add.reduceat(shown, starts, axis) / (sizes[:, None] if axis == 0 else sizes)
-    means = f"\nmeans of {steps[0]}×{steps[1]}" if max(steps) > 1 else ""
-    drawn = axes.imshow(shown, extent=(0, width, height, 0), interpolation="nearest", aspect="auto", cmap="viridis")
-    axes.set_title(f"{title}, {height}×{width}{means}", size=10)
-    figure.colorbar(drawn, ax=axes, fraction=0.046, pad=0.03)
-
-
-def _bars(axes: Axes, title: str, side: Side, begin: int) -> None:
-    """Windows as bars over the positions that they take, each with what it counts; lines where the input ends."""
-    numbered = list(enumerate(side.windows))
-    numbered = numbered[begin:] if begin else numbered[:MOST_BARS]
-    for o, window in numbered:
-        positions = [(p, 1) for p in window] if window.step > 1 else [(window.start, len(window))]
-        axes.broken_barh(positions, (o + 0.1, 0.8), color=colorsys.hsv_to_rgb(o * 0.381966 % 1, 0.5, 0.9))
-        middle = (window.start + window[-1] + 1) / 2
-        axes.text(middle, o + 0.5, str(side.counts[o]), ha="center", va="center", size=7)
-    low, high = numbered[0][1].start, max(window[-1] + 1 for _, window in numbered)
-    axes.set_xlim(low - 0.5, high + 0.5)
-    axes.set_ylim(numbered[-1][0] + 1, numbered[0][0])
-    for border in (0, side.size):
-        if low <= border <= high:
-            axes.axvline(border, color="#333333", lw=1)
-    axes.set_title(f"{title} (of {len(side.windows)})", size=9)
-    axes.tick_params(labelsize=7)
-    axes.locator_params(integer=True)
+    return str(value) if len(str(value)) <= 6 else number(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
+# What is drawn has to be computed first, and every window along an axis is listed.
+MOST_ELEMENTS, MOST_PLACES = 10**8, 10**6
+
 
 @dataclass(frozen=True)
 class Side:
@@ -40,14 +44,18 @@ class Side:
     def behind(self) -> int:
         return max((w[-1] + 1 - self.size for w in self.windows if w), default=0)
 
-    def inside(self, window: int) -> list[int]:
-        return [position for position in self.windows[window] if 0 <= position < self.size]
+    def inside(self, window: int) -> range:
+        """The positions that are no padding."""
+        taken = self.windows[window]
+        first = taken.start % taken.step if taken.start < 0 else taken.start
+        return range(first, min(taken.stop, self.size), taken.step)
 
     def covered(self) -> Array:
         """How many windows hold each position."""
         times = np.zeros(self.size, np.int64)
         for window in range(len(self.windows)):
-            times[self.inside(window)] += 1
+            inside = self.inside(window)
+            times[inside.start : inside.stop : inside.step] += 1
         return times
 
 
@@ -112,6 +120,9 @@ def plane_of(case: Case, product: Product, arrays: Mapping[str, Array], chosen: 
     if 0 in x_shape or 0 in grad_shape:
         raise BadInput(f"there is nothing to see in an empty tensor: x {x_shape}, grad_output {grad_shape}")
     size, out = x_shape[-spatial:], grad_shape[-spatial:]
+    if max(math.prod(size), math.prod(out)) > MOST_ELEMENTS or max(*size, *out) > MOST_PLACES:
+        most = f"at most {MOST_ELEMENTS} elements, {MOST_PLACES} along an axis"
+        raise BadInput(f"a plane of {_times(size)} with {_times(out)} windows is too large to draw; {most}")
     where, depth = _chosen(chosen, x_shape[:-spatial], size[0] if spatial == 3 else 1)
     sides = _sides(call, size, out)
     depths = [o for o, window in enumerate(sides[0].windows) if depth in window] if spatial == 3 else [0]

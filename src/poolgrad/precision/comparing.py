@@ -12,7 +12,7 @@ import numpy as np
 from ..adapters import as_numpy
 from .comparison import Comparison, Position
 from .cross import CrossCheck
-from .errors import Block, Bools, Errors, Floats, measure
+from .errors import Block, Bools, Errors, Floats, measure, quiet
 from .judges import Binary, Close, Cosine, Judge, Mixed, StatRelErr
 from .limits import ALIASES, CLOSE, CROSS_RATIOS, CROSS_SMALL, LEVELS, MIXED, STANDARDS, STAT_REL_ERR
 from .tally import Tally
@@ -77,6 +77,7 @@ def compare(
     return judge_tensors(tensors, standard, level=level, hf32=hf32)
 
 
+@quiet
 def judge_tensors(
     tensors: Tensors,
     standard: str,
@@ -110,7 +111,7 @@ def judge_for(tensors: Tensors, standard: str, *, level: str = "L1", hf32: bool 
         raise NotComparable(f"hf32 is a way to compute float32; actual is {dtype}. Leave hf32 out.")
     if (name == "cross_check") != (tensors.third_party is not None):
         raise NotComparable(
-            "cross_check compares with a third party's tensor: pass third_party."
+            "cross_check compares with a third party's tensor: give it as third_party (--third-party)."
             if name == "cross_check"
             else f"third_party belongs to the standard cross_check, not to {name}. Leave it out, or use cross_check."
         )
@@ -176,7 +177,7 @@ def opinion(judge: Judge, errors: Errors) -> tuple[Floats, Bools, Floats]:
 
 def _answer(tensors: Tensors, standard: str, hf32: bool, judge: Judge, tally: Tally) -> Comparison:
     reasons = [
-        f"{kind} in just one of the tensors: {count} elements, none may be"
+        f"{kind} in just one of the tensors: {count} of {tally.count} elements, none may be"
         for count, kind in ((tally.nan_mismatches, "NaN"), (tally.inf_mismatches, "Inf, or its sign,"))
         if count
     ] + judge.reasons(tally)
@@ -207,6 +208,7 @@ def _answer(tensors: Tensors, standard: str, hf32: bool, judge: Judge, tally: Ta
     )
 
 
+@quiet
 def position(tensors: Tensors, place: int | None) -> Position | None:
     """What stands at a place in C order."""
     if place is None:

@@ -9,7 +9,7 @@ import numpy as np
 from .errors import Bools, Errors, Floats, count
 from .judges import Judge, Number
 from .limits import RatioLimits, SmallLimits
-from .sums import ProductSum, root_of_mean_square
+from .sums import ProductSum, root_of_mean_square, total
 from .tally import Peak, Tally
 
 _NAMES = {
@@ -100,7 +100,7 @@ class _Side:
     def figures(self) -> dict[str, Number]:
         return {
             "max_relative": float(self.largest.value),
-            "mean_relative": math.fsum(self.relative_sums) / max(self.count, 1),
+            "mean_relative": total(self.relative_sums) / max(self.count, 1),
             "rmse": root_of_mean_square(self.squares, self.count),
             "small_errors": self.small_errors,
         }

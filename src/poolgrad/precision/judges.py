@@ -64,8 +64,7 @@ class _Tolerant(Judge):
     def badness(self, errors: Errors, relative: Floats) -> Floats:
         if not self.limits.atol:  # integers: nothing is tolerated, so there is nothing to divide by
             return errors.absolute
-        with np.errstate(over="ignore"):
-            excess: Floats = errors.absolute / self._tolerance(errors)
+        excess: Floats = errors.absolute / self._tolerance(errors)
         return excess
 
     def _tolerance(self, errors: Errors) -> Floats:

@@ -9,6 +9,14 @@ import numpy as np
 from .errors import Floats
 
 
+def total(parts: list[float]) -> float:
+    """The sum of numbers that are not negative, rounded once."""
+    try:
+        return math.fsum(parts)
+    except OverflowError:
+        return math.inf
+
+
 class ProductSum:
     """The sum of products of two series, as a number and a power of two: squares may be beyond float64."""
 

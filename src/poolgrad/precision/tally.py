@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .errors import Bools, Errors, Floats, count
 from .histogram import BUCKETS, bucket_of
+from .sums import total
 
 
 class Peak:
@@ -55,7 +56,7 @@ class Tally:
     @property
     def mean_relative(self) -> float:
         """Over the pairs that are finite; 0 without any."""
-        return math.fsum(self._relative_sums) / max(self.finite, 1)
+        return total(self._relative_sums) / max(self.finite, 1)
 
     @property
     def share_passed(self) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..comparing import opinion
-from ..errors import Bools, Errors
+from ..errors import Bools, Errors, quiet
 from ..histogram import bucket_of
 from ..judges import Judge
 
@@ -17,6 +17,7 @@ FAILS = 0x80  # added to the bucket of the distance in ULP
 MISMATCH = 0xFF  # a NaN or an Inf that differs
 
 
+@quiet
 def codes_of(judge: Judge, errors: Errors) -> tuple[Codes, Bools]:
     """The bytes, and which elements pass."""
     _, passes, _ = opinion(judge, errors)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ..comparing import BLOCK, Tensors
+from ..comparing import BLOCK, Tensors, blocks_of
 from ..errors import Block, measure
 from ..judges import Judge
 from .codes import Codes, codes_of
 from .survey import Planes
 
-MAX_CELLS = 1 << 20
-MAX_SIDE = 4096  # what browsers draw without trouble
+MAX_SIDE = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +36,10 @@ class Grid:
 
 
 def grid_over(planes: Planes) -> Grid:
-    """One cell per element where that is not too much, else cells as square as the plane allows."""
-    rows, columns = planes.rows, planes.columns
-    side = math.isqrt(max((rows * columns - 1) // MAX_CELLS, 0)) + 1  # at least 1, and enough by its square
-    height = max(min(side, rows), -(-rows // MAX_SIDE))
-    width = max(-(-rows * columns // (height * MAX_CELLS)), -(-columns // MAX_SIDE), 1)
-    if -(-rows // height) * -(-columns // width) > MAX_CELLS:  # rounding up at both edges
-        width += 1
-    return Grid(-(-rows // height), -(-columns // width), height, width)
+    """One cell per element where that is not too much for a screen, else square cells."""
+    side = max(1, -(-max(planes.rows, planes.columns) // MAX_SIDE))
+    height, width = min(side, max(planes.rows, 1)), min(side, max(planes.columns, 1))
+    return Grid(-(-planes.rows // height), -(-planes.columns // width), height, width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +64,7 @@ def draw(tensors: Tensors, judge: Judge, lead: tuple[int, ...], grid: Grid) -> M
     )
     for cells, elements in _tiles(grid):
         a, g = (_tile(plane, elements) for plane in (actual, golden))
-        codes, _ = codes_of(judge, measure(a.ravel(), g.ravel()))
-        by_cell = _by_cell(codes.reshape(a.shape), grid)
+        by_cell = _by_cell(_codes(judge, a, g), grid)
         offsets = by_cell.argmax(axis=-1)
         drawn.codes[cells] = np.take_along_axis(by_cell, offsets[..., None], -1)[..., 0]
         drawn.offsets[cells] = offsets
@@ -89,6 +82,12 @@ def _plane(array: Block, lead: tuple[int, ...]) -> Block:
 
 def _tile(plane: Block, elements: tuple[slice, slice]) -> Block:
     return np.ascontiguousarray(plane[elements], plane.dtype.newbyteorder("="))
+
+
+def _codes(judge: Judge, actual: Block, golden: Block) -> Codes:
+    """The codes of a tile, made in blocks: one cell of a very long row is more than a block."""
+    pairs = zip(blocks_of(actual), blocks_of(golden), strict=True)
+    return np.concatenate([codes_of(judge, measure(a, g))[0] for a, g in pairs]).reshape(actual.shape)
 
 
 def _tiles(grid: Grid) -> Iterator[tuple[tuple[slice, slice], tuple[slice, slice]]]:

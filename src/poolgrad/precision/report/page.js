@@ -21,6 +21,11 @@ function short(number, digits = 4) {
   return typeof number === "number" ? String(Number(number.toPrecision(digits))) : String(number);
 }
 
+function power(number) {
+  const exponent = Math.log2(number);
+  return Number.isInteger(exponent) && exponent < 0 ? `2^${exponent} = ${short(number)}` : short(number);
+}
+
 function plural(number, word) {
   return `${count(number)} ${word}${Number(number) === 1 ? "" : "s"}`;
 }
@@ -165,9 +170,10 @@ function paint() {
 
 function fit() {
   // Whole pixels per cell while there is room, so that all cells are of one size.
-  const room = [byId("frame").parentElement.clientWidth - 34, Math.max(360, window.innerHeight - 260)];
+  const room = [byId("frame").parentElement.clientWidth - 34, Math.max(400, window.innerHeight - 190)];
   let scale = Math.min(room[0] / grid.columns, room[1] / grid.rows, 40);
   if (scale > 1) scale = Math.floor(scale);
+  canvas.style.imageRendering = scale < 1 ? "auto" : ""; // else single lines would vanish
   canvas.style.width = `${Math.max(grid.columns * scale, 1)}px`;
   canvas.style.height = `${Math.max(grid.rows * scale, grid.rows === 1 ? 32 : 1)}px`;
   if (cursor >= 0) placeCursor();
@@ -288,25 +294,22 @@ function writeHeader() {
 }
 
 function writeFigures() {
-  const share = answer.share_passed === 1 ? 100 : Math.min(99.99, 100 * answer.share_passed);
   const rows = [
     ["elements", count(answer.count)],
-    [report.judges_elements ? "elements that pass" : "equal elements", `${count(answer.count_passed)} (${short(share)} %)`],
-    ["mean relative error (MERE)", short(answer.mere)],
-    ["largest relative error (MARE)", short(answer.mare)],
+    [report.judges_elements ? "that pass" : "equal to golden", `${count(answer.count_passed)} (${report.share})`],
+    ["MERE, mean relative error", short(answer.mere)],
+    ["MARE, largest relative error", short(answer.mare)],
     ["largest absolute error", short(answer.max_abs)],
     ["largest distance", `${count(answer.max_ulp)} ULP`],
-    ["NaN in just one tensor", count(answer.nan_mismatches)],
-    ["Inf in just one tensor, or of another sign", count(answer.inf_mismatches)],
+    ["NaN mismatches", count(answer.nan_mismatches)],
+    ["Inf mismatches", count(answer.inf_mismatches)],
     ...Object.entries(answer.figures).map(([name, value]) => [name.replaceAll("_", " "), short(value)]),
   ];
-  const thresholds = Object.entries(answer.thresholds).map(([name, value]) => [`threshold: ${name.replaceAll("_", " ")}`, short(value)]);
-  const row = ([name, value], className) =>
-    element("tr", { className }, element("th", { textContent: name, scope: "row" }), element("td", { textContent: value }));
-  byId("figures").append(
-    ...rows.map((entry) => row(entry, "")),
-    ...thresholds.map((entry, index) => row(entry, index ? "threshold" : "threshold begin")),
-  );
+  const thresholds = Object.entries(answer.thresholds).map(([name, value]) => [name.replaceAll("_", " "), power(value)]);
+  const row = ([name, value]) =>
+    element("tr", {}, element("th", { textContent: name, scope: "row" }), element("td", { textContent: value }));
+  const heading = element("tr", { className: "heading" }, element("th", { textContent: "Thresholds", colSpan: 2 }));
+  byId("figures").append(...rows.map(row), heading, ...thresholds.map(row));
 }
 
 function writePositions() {
@@ -349,11 +352,13 @@ function writeHistogram() {
       bars.append(bar);
     }
     const cell = element("td", {}, bars);
-    table.append(element("tr", {}, element("th", { textContent: name, scope: "row" }), cell, element("td", { textContent: count(total) })));
+    const label = element("th", { textContent: name, scope: "row" });
+    table.append(element("tr", {}, label, cell, element("td", { textContent: count(total) })));
   };
-  if (!answer.count) return;
-  for (let bucket = 0; bucket <= largestBucket; bucket++)
-    row(range(bucket), [[bucket, counts(bucket)], [FAILS + bucket, counts(FAILS + bucket)]]);
+  for (let bucket = 0; bucket <= largestBucket; bucket++) {
+    const name = bucket > 11 ? `to 2^${bucket - 1}` : range(bucket);
+    row(name, [[bucket, counts(bucket)], [FAILS + bucket, counts(FAILS + bucket)]]);
+  }
   if (counts(MISMATCH)) row("NaN, Inf", [[MISMATCH, counts(MISMATCH)]]);
 }
 
@@ -377,8 +382,10 @@ function writeLegend() {
 function writePlanes() {
   const word = report.judges_elements ? "failing" : "different";
   const all = report.planes.count, some = report.shown.length;
-  const notes = [`${plural(all, "plane")} of ${count(report.planes.rows)} × ${count(report.planes.columns)}, the last two axes.`];
-  if (some < all) notes.push(`Only the ${plural(some, "worst plane")} are on this page, to keep it small.`);
+  const axis = answer.shape.length - 1;
+  const notes = [`${plural(all, "plane")} of ${count(report.planes.rows)} × ${count(report.planes.columns)} elements` +
+    (axis > 0 ? `: axis ${axis - 1} runs down, axis ${axis} to the right.` : ".")];
+  if (some < all) notes.push(`Only the worst ${some === 1 ? "one is" : `${count(some)} are`} on this page, to keep it small.`);
   if (grid.is_reduced) notes.push(`A cell of the map stands for ${grid.cell_height} × ${grid.cell_width} elements and shows the worst of them.`);
   byId("map-note").textContent = notes.join(" ");
   byId("plane").append(...report.shown.map((plane) =>

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..comparing import Tensors
-from ..comparison import Comparison
+from ..comparison import Comparison, percent
 from ..errors import Block
 from ..histogram import BUCKETS, bounds_of
 from ..judges import Judge
@@ -38,7 +38,7 @@ def page(
 ) -> Iterator[str]:
     """The report on a finished comparison. ``names`` are those of the actual and of the golden tensor."""
     planes = planes_of(tensors.actual.shape)
-    grid = grid_over(planes) if planes.area else Grid(0, 0, 1, 1)
+    grid = grid_over(planes)
     found = survey(tensors, judge, planes, _how_many(tensors, planes, grid), advance)
     text = files(__package__).joinpath
     before, after = (
@@ -70,6 +70,7 @@ def _data(
     return {
         "comparison": comparison.as_data(),
         "names": names,
+        "share": percent(comparison.count_passed, comparison.count),
         "judges_elements": judge.judges_elements,
         "codes": {"fails": FAILS, "mismatch": MISMATCH},
         "counts": {str(code): int(count) for code, count in enumerate(found.codes) if count},
