@@ -122,7 +122,7 @@ def _threads() -> str:
 
 
 def _cache() -> str | Finding:
-    from ..kernels.cache import cache_directory
+    from ..cache_directory import cache_directory
 
     path = cache_directory()
     advice = f"kernels are compiled again in every process; make {path} writable, or set POOLGRAD_CACHE_DIR"
