@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 from typing import Any
 
 import ml_dtypes
@@ -140,6 +141,19 @@ def test_memory_stays_bounded_for_one_window_over_everything(monkeypatch: pytest
         _, index = adaptive_max_pool2d_indices(x.reshape(shape), (1, 1))
         assert index == x.argmax()
     assert largest <= 4000
+
+
+@pytest.mark.parametrize("shape", [(1, 8_000_000), (8_000_000, 1)], ids=["a row", "a column"])
+def test_memory_stays_bounded_for_many_windows_over_a_line(shape: tuple[int, int]) -> None:
+    x = np.random.default_rng(8).integers(0, 2**15, 8_000_000, np.uint16).view(np.float16)
+    x[np.isnan(x)] = 0
+    out = 20_000
+    tracemalloc.start()
+    _, indices = adaptive_max_pool2d_indices(x.reshape(shape), (out, 1) if shape[1] == 1 else (1, out), np.int32)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (indices.ravel() == x.reshape(out, -1).argmax(axis=1) + np.arange(out) * 400).all()
+    assert peak < x.nbytes
 
 
 @pytest.mark.parametrize("stride", [1, 3])
