@@ -13,7 +13,7 @@ from . import report
 from .cases import GROUPS
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("cases", "bandwidth", "latency", "processes", "growth")
+PARTS = ("cases", "bandwidth", "latency", "processes", "growth", "capi")
 QUICK_PARTS = ("cases", "bandwidth", "latency")
 
 EXAMPLES = """examples:

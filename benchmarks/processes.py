@@ -54,7 +54,7 @@ print(json.dumps({"out": out.nbytes, "extra": max(0, status("VmHWM") - before)})
 """
 
 
-def _fresh(code: str, *arguments: str, cache: str | None = None) -> Any:
+def fresh(code: str, *arguments: str, cache: str | None = None) -> Any:
     environment = os.environ | ({"POOLGRAD_CACHE_DIR": cache} if cache else {})
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], env=environment, capture_output=True, text=True, check=False
@@ -66,12 +66,12 @@ def _fresh(code: str, *arguments: str, cache: str | None = None) -> Any:
 
 def measure(repeats: int = 5) -> dict[str, Any]:
     """Seconds and bytes: the shortest of some imports and warm first calls, one cold first call each, two peaks."""
-    imports = [_fresh(IMPORT) for _ in range(repeats)]
+    imports = [fresh(IMPORT) for _ in range(repeats)]
     found: dict[str, Any] = {f"import_{name}": min(one[name] for one in imports) for name in ("numpy", "poolgrad")}
     for kernel in ("average", "max"):
         with tempfile.TemporaryDirectory() as cache:
-            found[f"first_{kernel}_cold"] = _fresh(FIRST_CALL, kernel, cache=cache)
-            found[f"first_{kernel}_warm"] = min(_fresh(FIRST_CALL, kernel, cache=cache) for _ in range(repeats))
-        peak = _fresh(PEAK, kernel)
+            found[f"first_{kernel}_cold"] = fresh(FIRST_CALL, kernel, cache=cache)
+            found[f"first_{kernel}_warm"] = min(fresh(FIRST_CALL, kernel, cache=cache) for _ in range(repeats))
+        peak = fresh(PEAK, kernel)
         found[f"peak_{kernel}_out"], found[f"peak_{kernel}_extra"] = peak["out"], peak["extra"]
     return found

@@ -154,6 +154,42 @@ def _processes_text(document: Document) -> str:
     return "\n".join(f"{text:<72} {value}" for text, value in process_lines(document, PROCESSES))
 
 
+C_INTERFACE = {
+    "start": "start-up of a sample program, from its start to its end",
+    "call": "one call, on average over a sample's calls",
+    "simplest_call": "the simplest call (aclrtGetDevice)",
+    "operator_c": "both phases and the wait, output of 64 MB, through C",
+    "operator_python": "the same in Python",
+    "excess": "more than in Python",
+}
+
+
+def c_interface_lines(document: Document, texts: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
+    """What the C interface costs, in words of some language: figure, target, and whether it is met."""
+    found = {**document["capi"]["times"]}
+    found["excess"] = found["operator_c"] / found["operator_python"] - 1
+    targets = document["capi"]["targets"]
+    lines = []
+    for key, text in texts.items():
+        target = targets.get(key)
+        met = "" if target is None else "met" if found[key] <= target else "missed"
+        lines.append((text, _amount(key, found[key]), "" if target is None else _amount(key, target), met))
+    return lines
+
+
+def _amount(key: str, value: float) -> str:
+    if key == "excess":
+        return f"{value:.1%}"
+    return (
+        f"{1e6 * value:.1f} µs" if "call" in key else f"{1e3 * value:.2f} ms" if "operator" in key else f"{value:.2f} s"
+    )
+
+
+def _c_interface_text(document: Document) -> str:
+    lines = c_interface_lines(document, C_INTERFACE)
+    return "\n".join(f"{text:<60} {value:>10}  {target:>8} {met}".rstrip() for text, value, target, met in lines)
+
+
 def _growth_text(document: Document) -> str:
     def per_element(seconds: float | None, elements: int) -> str:
         return f"{1e9 * seconds / elements:>10.3f}" if seconds else f"{'-':>10}"
@@ -171,6 +207,7 @@ PART_TEXTS: dict[str, Callable[[Document], str]] = {
     "latency": _latency_text,
     "processes": _processes_text,
     "growth": _growth_text,
+    "capi": _c_interface_text,
 }
 
 

@@ -12,7 +12,7 @@ import torch
 
 import poolgrad
 
-from . import growth, latency, limits, machine, processes, report
+from . import c_interface, growth, latency, limits, machine, processes, report
 from .cases import GROUPS, Case
 from .measure import caller, race
 from .sides import compare, prepare
@@ -129,10 +129,16 @@ def _growth(settings: Settings) -> dict[str, Any]:
     return {"kernel": growth.by_kernel(seconds, say), "elements": growth.by_elements(seconds, say)}
 
 
+def _capi(settings: Settings) -> dict[str, Any]:
+    say("the C interface: programs, calls, and an operator call next to Python")
+    return {"times": c_interface.measure(settings.seconds), "targets": c_interface.TARGETS}
+
+
 PARTS = {
     "cases": _cases,
     "bandwidth": _bandwidth,
     "latency": _latency,
     "processes": _processes,
     "growth": _growth,
+    "capi": _capi,
 }

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from .report import (
     BANDWIDTHS,
+    C_INTERFACE,
     LATENCIES,
     PROCESSES,
     Document,
     Row,
+    c_interface_lines,
     process_lines,
     ratio,
     share,
@@ -39,6 +41,8 @@ class Words:
     more: str
     calls: tuple[str, ...]
     processes: dict[str, str]
+    c_header: tuple[str, ...]
+    c_interface: dict[str, str]
     ratios_plot: str
 
 
@@ -55,6 +59,8 @@ ENGLISH = Words(
     more="and {} more",
     calls=("one call, µs", "torch", "NumPy arrays", "torch tensors", "executor, next run", "its phase two alone"),
     processes=PROCESSES,
+    c_header=("the C interface", "measured", "target"),
+    c_interface=C_INTERFACE,
     ratios_plot="how many times as fast as torch, by group",
 )
 
@@ -79,6 +85,15 @@ CHINESE = Words(
         "peak_average_extra": "张量以外的内存，平均 f32，输出 {peak_average_out} MB",
         "peak_max_extra": "张量以外的内存，最大 f16，输出 {peak_max_out} MB",
     },
+    c_header=("C 接口", "实测", "目标"),
+    c_interface={
+        "start": "样例程序从启动到结束",
+        "call": "单次调用，样例全部调用的平均",
+        "simplest_call": "最简单的调用（aclrtGetDevice）",
+        "operator_c": "两段接口与同步，输出 64 MB，经 C 接口",
+        "operator_python": "同一调用，经 Python",
+        "excess": "比 Python 多用的时间",
+    },
     ratios_plot="各分组相对 torch 的倍数",
 )
 
@@ -97,6 +112,8 @@ def speed(document: Document, words: Words) -> str:
         parts.append(calls_table(document, words))
     if "processes" in document:
         parts.append(processes_table(document, words))
+    if "capi" in document:
+        parts.append(c_interface_table(document, words))
     return "\n\n".join(parts)
 
 
@@ -189,6 +206,19 @@ def calls_table(document: Document, words: Words) -> str:
 
 def processes_table(document: Document, words: Words) -> str:
     return table(("", ""), process_lines(document, words.processes))
+
+
+def c_interface_cost(document: Document, words: Words) -> str:
+    """The C interface page's part."""
+    if "capi" not in document:
+        return "The last benchmark left it out."
+    return f"{machine_line(document, words)}\n\n{c_interface_table(document, words)}"
+
+
+def c_interface_table(document: Document, words: Words) -> str:
+    lines = c_interface_lines(document, words.c_interface)
+    rows = ((text, value, f"{target} {words.verdicts[met]}".strip()) for text, value, target, met in lines)
+    return table(words.c_header, rows)
 
 
 def _threads(count: int, words: Words) -> str:

@@ -90,7 +90,7 @@ def test_the_limit_writes_what_the_operator_writes(
 
 
 def test_cases_take_memory_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "LEAST", 1024)
+    monkeypatch.setattr(memory, "LEAST", 2048)
     monkeypatch.setattr(memory, "_KEPT", {})
     memory.begin()
     one, two = memory.take(memory.READ, 100), memory.take(memory.READ, 50)
@@ -202,3 +202,16 @@ def test_help_needs_no_torch(capsys: Any) -> None:
         command.main(["--help"])
     assert exit.value.code == 0
     assert "compare old.json new.json" in capsys.readouterr().out
+
+
+def test_the_c_interface_is_held_against_its_targets(document: dict[str, Any]) -> None:
+    times = {"start": 0.7, "call": 26e-6, "simplest_call": 11e-6, "operator_c": 4.1e-3, "operator_python": 4e-3}
+    document["capi"] = {"times": times, "targets": {"start": 0.8, "call": 25e-6, "excess": 0.05}}
+    text = report.whole_text(document)
+    assert re.search(r"start-up of a sample.* 0\.70 s +0\.80 s met\n", text)
+    assert re.search(r"one call, on average.* 26\.0 µs +25\.0 µs missed\n", text)
+    assert re.search(r"more than in Python +2\.5% +5\.0% met\n", text)
+    assert "| start-up of a sample program, from its start to its end | 0.70 s | 0.80 s met |" in tables.speed(
+        document, tables.ENGLISH
+    )
+    assert "| 比 Python 多用的时间 | 2.5% | 5.0% 达到 |" in tables.speed(document, tables.CHINESE)

@@ -18,7 +18,15 @@ from poolgrad.support import Support, holds_on, support_table
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # benchmarks is no part of the installed package
-from benchmarks.tables import CHINESE, ENGLISH, details, instructions_table, speed, table  # noqa: E402
+from benchmarks.tables import (  # noqa: E402
+    CHINESE,
+    ENGLISH,
+    c_interface_cost,
+    details,
+    instructions_table,
+    speed,
+    table,
+)
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 INSTRUCTIONS = RESULTS.with_name("instructions.json")
@@ -113,6 +121,7 @@ def documents() -> dict[Path, str]:
     """Every generated document: its path, and what it should hold."""
     english, chinese, benchmarks = ROOT / "README.md", ROOT / "README.zh.md", ROOT / "docs" / "benchmarks.md"
     comparing = ROOT / "docs" / "compare.md"
+    c_interface = ROOT / "docs" / "capi.md"
     measured, counted = (json.loads(path.read_text("utf-8")) for path in (RESULTS, INSTRUCTIONS))
     return {
         english: filled(
@@ -127,6 +136,7 @@ def documents() -> dict[Path, str]:
         ),
         benchmarks: filled(benchmarks, cases=details(measured), instructions=instructions_table(counted)),
         comparing: filled(comparing, thresholds=thresholds()),
+        c_interface: filled(c_interface, capi=c_interface_cost(measured, ENGLISH)),
         ROOT / "docs" / "contract.md": contract_page(),
     }
 

@@ -11,6 +11,7 @@ import pytest
 from acl_helpers import Gate, background, finish, stream_of
 from device import describe, download, phase_one, tensor_on, upload
 
+import poolgrad
 from poolgrad import AclnnError, acl
 from poolgrad.acl import executors, kept
 from poolgrad.acl.worker import Stream
@@ -222,7 +223,7 @@ def test_short_runs_of_an_idle_stream_take_place_at_once(
 
 def test_a_kernel_that_has_to_be_compiled_first_is_no_short_run(stream: int, monkeypatch: Any) -> None:
     call, threads = Call(stream), Threads(monkeypatch)
-    found = executors.find_executor(call.executor, 0)
+    found = executors.find_executor(call.executor, 0).prepared
     monkeypatch.setattr(executors, "is_loaded", lambda name, compute: False)
     assert found.is_short(), "this executor has its kernel already"
     found.task = None
@@ -343,3 +344,49 @@ def test_uploads_are_seen_by_known_runs(stream: int) -> None:
         assert call.run() == 0
     assert acl.aclrtSynchronizeStream(stream) == 0
     assert (call.result() == 2).all()
+
+
+# ---- equal calls -----------------------------------------------------------------------------------------------------
+
+
+def planned(*changes: Any) -> Any:
+    """What phase one prepares for a call of 2 x 2 windows; the changes are ceilMode and later parameters."""
+    grad, whole = (describe(shape, "float32", "NCHW") for shape in ((1, 1, 2, 2), (1, 1, 4, 4)))
+    kernel, padding = acl.aclCreateIntArray([2]), acl.aclCreateIntArray([0])
+    parameters = (False, True, 0, 1)
+    given = (*changes, *parameters[len(changes) :])
+    _, executor, ret = phase_one(AVG, grad, whole, kernel, None, padding, *given, whole)
+    return executors.find_executor(executor, 0).prepared if ret == 0 else ret
+
+
+def test_equal_calls_are_planned_once(stream: int, monkeypatch: Any) -> None:
+    first = planned()
+    monkeypatch.setattr(executors, "prepare", forbid)
+    assert planned() is first
+
+
+def test_what_a_plan_depends_on_is_planned_anew(stream: int) -> None:
+    first = planned()
+    assert planned(True) is not first
+    assert planned(False, False) is not first
+    threads = poolgrad.get_num_threads()
+    poolgrad.set_num_threads(threads + 1)
+    try:
+        assert planned() is not first
+    finally:
+        poolgrad.set_num_threads(threads)
+    acl.set_product("Atlas training series")
+    try:
+        assert planned() is not first, "on this product the same call is computed in float16"
+        assert planned(False, True, 0, 0) == 161002
+    finally:
+        acl.set_product("Atlas A2")
+    assert planned(False, True, 0, 0) is not first
+
+
+def test_only_so_many_plans_are_kept(stream: int, monkeypatch: Any) -> None:
+    monkeypatch.setattr(executors, "_PREPARED", {})
+    monkeypatch.setattr(executors, "MOST_PREPARED", 2)
+    for divisor in (3, 4, 5, 6):
+        planned(False, True, divisor)
+        assert len(executors._PREPARED) <= 2

@@ -55,6 +55,7 @@ CASES = [
     make("max, halves", MAX, (3, 5, 5, 8), (3, 5, 8, 8), numbers=MAX_NUMBERS, dtype="float16", index="int32"),
     make("max, drawn", MAX, (3, 5, 5, 8), (3, 5, 8, 8), numbers=MAX_NUMBERS, indices="windows"),
     make("max, astray", MAX, (3, 5, 5, 8), (3, 5, 8, 8), numbers=MAX_NUMBERS, indices="plane", dtype="bfloat16"),
+    make("astray, last", MAX, (3, 5, 8, 5), (3, 8, 8, 5), numbers=MAX_NUMBERS, format="NHWC", indices="plane"),
     make("max, channels last", MAX, (3, 5, 8, 5), (3, 8, 8, 5), numbers=MAX_NUMBERS, format="NHWC", dtype="bfloat16"),
     make("adaptive max", ADAPTIVE_MAX, (3, 5, 3, 9), (3, 5, 8, 8), format="ND"),
 ]
@@ -101,6 +102,7 @@ def test_pieces_do_not_change_the_golden_result(tmp_path: Path, monkeypatch: pyt
         function = getattr(poolgrad, case.operator.python_name)
         expected = function(found["gradOutput"], case.tensor("self").shape, **numbers)
         assert found["golden"].any()
+        assert "indices" not in found or len(np.unique(found["indices"])) > 20
         assert found["golden"].tobytes() == expected.tobytes(), case.name
 
 
@@ -153,6 +155,20 @@ def test_normal_numbers_have_a_mean_and_a_deviation_from_their_ranges() -> None:
 @pytest.mark.parametrize("value", [0.0, -2.5, math.inf, -math.inf, math.nan])
 def test_constants(value: float) -> None:
     assert np.array_equal(filled(Values("constant", (value,))), np.full((1, 1, 200, 200), value), equal_nan=True)
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("values", [("uniform", (-math.inf, math.inf)), ("uniform", (3.0, 9.0)), ("constant", (1e30,))])
+def test_indices_may_be_any_integers(index: str, values: tuple[str, Any]) -> None:
+    case = make("one", MAX, (3, 5, 5, 8), (3, 5, 8, 8), numbers=MAX_NUMBERS)
+    indices = CaseTensor(index, (3, 5, 5, 8), "NCHW", values=Values(*values))
+    case = replace(case, tensors={**case.tensors, "indices": indices})
+    arrays = {name: np.zeros(t.shape, t.dtype) for name, t in case.inputs.items() if t}
+    data.make_piece(case, arrays, (0, 15), lambda: None)
+    limits = np.iinfo(index)
+    bounds = {math.inf: (limits.min, limits.max), 9.0: (3, 9), 1e30: (limits.max, limits.max)}[values[1][-1]]
+    assert bounds[0] <= arrays["indices"].min() <= arrays["indices"].max() <= bounds[1]
+    assert len(np.unique(arrays["indices"])) == {math.inf: 600, 9.0: 7, 1e30: 1}[values[1][-1]]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import threading
 from collections import namedtuple
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from poolgrad.cases import BadCase, Case, CaseTensor, Values
 from poolgrad.cases import golden as golden_module
 from poolgrad.cases import work as work_module
 from poolgrad.cases.golden import Golden, make_golden, read_manifest
+from poolgrad.cases.work import Work
 from poolgrad.files import BadFile, read_array
 
 SMALL, LARGE = CaseTensor("float32", (2, 3, 4, 4), "NCHW"), CaseTensor("float32", (2, 3, 8, 8), "NCHW")
@@ -209,6 +211,13 @@ def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
         make(CASES, tmp_path / "file")
 
 
+def test_a_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "max_3").write_text("here")
+    with pytest.raises(BadFile, match="max_3 can't be written"):
+        make(CASES, tmp_path)
+    assert not list(tmp_path.rglob(".*"))
+
+
 def test_names_that_leave_the_directory_or_meet_are_refused(tmp_path: Path) -> None:
     for name, expected in (("../max", "leaves the directory"), ("MAX_0", "would share a directory")):
         with pytest.raises(BadCase, match=expected):
@@ -216,8 +225,31 @@ def test_names_that_leave_the_directory_or_meet_are_refused(tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"cases": [{"name": 1', '{"cases": 5, "seed": 0, "product": null}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        '{"cases": [{"name": 1',
+        '{"seed": 0, "product": null, "cases": [{"name": "a"}]}',
+        '{"cases": 5, "seed": 0, "product": null}',
+    ],
+)
 def test_a_manifest_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / golden_module.MANIFEST).write_text(text)
     with pytest.raises(BadFile, match="is no manifest"):
         read_manifest(tmp_path)
+
+
+def test_pieces_of_one_case_are_made_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("poolgrad.cases.data.PIECE", 64)
+    together = threading.Barrier(3, timeout=30)
+    golden_piece = work_module.golden_piece
+
+    def waiting(*arguments: Any) -> None:
+        together.wait()  # fails if it is not joined by two others
+        golden_piece(*arguments)
+
+    monkeypatch.setattr(work_module, "golden_piece", waiting)
+    assert len(Work(MAX, tmp_path).pieces) == 6
+    assert make([MAX], tmp_path, jobs=3).made == 1

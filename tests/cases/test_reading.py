@@ -21,6 +21,8 @@ from cases.files import (
     ttk_text,
     write,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from poolgrad.cases import BadCase, Case, Values, read_cases
 from poolgrad.cases.judging import judge
@@ -308,6 +310,20 @@ BAD: dict[str, tuple[Any, str]] = {
     "a number of thousands of digits": (f'{{"operator": {"9" * 5000}}}', "line 1: expected one JSON object"),
     "a value that is no number": (_line(self=GRAD | {"data": ["a", "b"]}), "self: data: expected a number"),
     "a value beyond all floats": (_line(self=GRAD | {"data": 10**400}), "self: data: expected a number"),
+    "a name that can't be printed": (_line(name="a\x1b[31m"), "name: expected text that can be printed"),
+    "half a character": ('{"name": "\\ud800", ' + json.dumps(LINE_MAX)[18:], "name: expected text that can be printed"),
+    "an ATK name that is a list": ([atk_average(x=atk_value([1], 1))], "input 9: expected an input with a name"),  # type: ignore[arg-type]
+    "an endless deviation": (_line(self=GRAD | {"data": {"mean": 0, "std": "inf"}}), "expected finite means"),
+    "self out of windows": (_line(self=GRAD | {"data": "windows"}), "self: data: expected uniform, constant or normal"),
+    "normal indices": (
+        _line(indices=GRAD | {"data": {"mean": 0, "std": 1}}),
+        "indices: data: expected uniform, constant, forward, windows or plane values, got normal",
+    ),
+    "indices that are no numbers": (_line(indices=GRAD | {"data": "nan"}), "indices: data: expected integers"),
+    "average gradients of a forward pass": (
+        {"operator": "AdaptiveAvgPool3dBackward", "gradOutput": GRAD | {"data": "forward"}, "self": GRAD},
+        "gradOutput: data: expected uniform, constant or normal values, got forward",
+    ),
     "a name that is a number": (_line(name=5), "name: expected some text"),
 }
 
@@ -324,3 +340,54 @@ def test_a_bad_file_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadCase, match="can't be read"):
         read_cases(tmp_path / "nothing")
+
+
+WHOLE = (
+    json.dumps([atk_average(), atk_max(), atk_adaptive_max(), atk_adaptive_average()]),
+    ttk_text(TTK_AVERAGE),
+    json.dumps(LINE_MAX),
+)
+PIECES = (
+    "null",
+    "[]",
+    "{}",
+    "-1",
+    "1e999",
+    '""',
+    "true",
+    "9" * 30,
+    "'",
+    '"',
+    ",",
+    "(",
+    ")",
+    "[",
+    "}",
+    "\\",
+    "\0",
+    "\n",
+)
+
+
+@settings(max_examples=300, derandomize=True, deadline=None)
+@given(
+    text=st.sampled_from(WHOLE),
+    changes=st.lists(
+        st.tuples(st.integers(0, 3000), st.integers(0, 40), st.sampled_from(PIECES)), min_size=1, max_size=4
+    ),
+)
+def test_whatever_is_damaged_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, text: str, changes: list[tuple[int, int, str]]
+) -> None:
+    for place, length, piece in changes:
+        at = place % len(text)
+        text = text[:at] + piece + text[at + length :]
+    path = write(tmp_path_factory.getbasetemp(), "damaged", text)
+    refusal = ""
+    try:
+        cases = read_cases(path)
+    except BadCase as error:
+        cases, refusal = [], str(error)
+    assert "\n" not in refusal
+    for case in cases:
+        judge(case)

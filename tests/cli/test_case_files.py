@@ -322,3 +322,8 @@ def test_bad_usage_of_cases(tmp_path: Path) -> None:
     )
     assert "no directory" in poolgrad("cases", "all", "-o", tmp_path / "none" / "s", expect=2).stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_the_contract_agrees_with_the_whole_suite(tmp_path: Path) -> None:
+    poolgrad("cases", "all", "-o", tmp_path / "suite.jsonl")
+    assert "294 of 294 cases have the status that they expect" in poolgrad("check", tmp_path / "suite.jsonl").stdout

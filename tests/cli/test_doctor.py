@@ -134,3 +134,12 @@ def test_missing_packages_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         "well": True,
         "advice": "",
     }
+
+
+@pytest.mark.usefixtures("_no_trials")
+def test_a_broken_package_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    findings = found(expect=1)
+    assert "import of llvmlite halted" in findings["CPU"]["found"]
+    assert "--force-reinstall" in findings["CPU"]["advice"]
+    assert findings["self-test"]["well"]

@@ -21,6 +21,7 @@ from ..status import (
     ACLNN_ERR_RUNTIME_ERROR,
     ACLNN_SUCCESS,
 )
+from ..threads import get_num_threads
 from . import kept
 from .arena import ARENA, Block
 from .arguments import as_int, is_null
@@ -42,14 +43,10 @@ SMALL_TRAFFIC = 1 << 20
 
 
 @dataclass(slots=True, eq=False)
-class Executor:
-    """``handles`` are the tensors and arrays of the call by their documented names; null ones are left out."""
+class Prepared:
+    """A plan, and its task once it has run: all that executors of equal calls share."""
 
-    operator: Operator
     plan: Plan
-    handles: Mapping[str, int]
-    repeatable: bool = False
-    spent: bool = False
     task: Task | None = None
 
     def is_short(self) -> bool:
@@ -57,6 +54,22 @@ class Executor:
         return self.plan.traffic < SMALL_TRAFFIC and (
             self.task is not None or not self.plan.kernel or is_loaded(self.plan.kernel, self.plan.compute)
         )
+
+
+# What earlier calls were prepared to, by everything that a plan depends on. What is refused is never kept.
+_PREPARED: dict[tuple[object, ...], Prepared] = {}
+MOST_PREPARED = 1024
+
+
+@dataclass(slots=True, eq=False)
+class Executor:
+    """``handles`` are the tensors and arrays of the call by their documented names; null ones are left out."""
+
+    operator: Operator
+    prepared: Prepared
+    handles: Mapping[str, int]
+    repeatable: bool = False
+    spent: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -84,26 +97,38 @@ class Run:
         )
 
     def __call__(self) -> None:
-        executor = self.executor
-        if executor.task is None:
-            if not executor.plan.kernel:
+        prepared = self.executor.prepared
+        if prepared.task is None:
+            if not prepared.plan.kernel:
                 return
-            executor.task = Task(executor.plan)
-        executor.task.execute(self.tensors, self.workspace)
+            prepared.task = Task(prepared.plan)
+        prepared.task.execute(self.tensors, self.workspace)
 
 
 def phase_one(operator: Operator, arguments: Mapping[str, object]) -> tuple[int, int, int]:
     """Check and plan: workspace size, executor, status. Raises the refusal of a call."""
     _require_up()
     values = {p.name: _value(p.kind, arguments[p.name]) for p in operator.parameters}
-    plan = prepare(operator, product(), values)
+    prepared = _prepare(operator, values)
     handles = {}
     for p in operator.parameters:
         if p.kind in _KINDS and not is_null(arguments[p.name]):
             handle = as_int(arguments[p.name])
             assert handle is not None  # the contract has seen it as a live object
             handles[p.name] = handle
-    return plan.scratch_bytes, HANDLES.new(EXECUTOR, Executor(operator, plan, handles)), ACLNN_SUCCESS
+    return prepared.plan.scratch_bytes, HANDLES.new(EXECUTOR, Executor(operator, prepared, handles)), ACLNN_SUCCESS
+
+
+def _prepare(operator: Operator, values: Mapping[str, Value]) -> Prepared:
+    current = product()
+    key = (operator.name, current, get_num_threads(), *values.values())
+    prepared = _PREPARED.get(key)
+    if prepared is None:
+        prepared = Prepared(prepare(operator, current, values))
+        if len(_PREPARED) >= MOST_PREPARED:
+            _PREPARED.clear()
+        _PREPARED[key] = prepared
+    return prepared
 
 
 def phase_two(operator: Operator, workspace: object, size: object, executor: object, stream: object) -> int:
@@ -121,7 +146,7 @@ def phase_two(operator: Operator, workspace: object, size: object, executor: obj
         if run is None:
             run = _new_run(found, operator, workspace, size, executor)
         target = _find_stream(stream)
-        if found.is_short():
+        if found.prepared.is_short():
             target.run(run)
         else:
             target.submit(run)
@@ -143,7 +168,8 @@ def _new_run(found: Executor, operator: Operator, workspace: object, size: objec
         text = f"workspace and its size must be integers, got {shown_value(workspace)} and {shown_value(size)}"
         raise refusal(ACLNN_ERR_PARAM_INVALID, text)
     keep_in = kept.runs
-    plan, call = found.plan, found.plan.call
+    plan = found.prepared.plan
+    call = plan.call
     objects: dict[str, AclTensor | AclIntArray | None] = {}
     for p in operator.parameters:
         if p.name in found.handles:

@@ -61,8 +61,8 @@ def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
 def _input(operator: Operator, group: Any, place: int, where: str) -> tuple[str, Any, Parameter | None]:
     """One input or one list of inputs: its documented name, its record or records, and its parameter."""
     members = group if isinstance(group, list) else [group]
-    names = {member.get("name") if isinstance(member, dict) else None for member in members}
-    name = names.pop() if len(names) == 1 else None
+    names = [member.get("name") if isinstance(member, dict) else None for member in members]
+    name = names[0] if names and names.count(names[0]) == len(names) else None
     if not isinstance(name, str):
         raise BadCase(f"{where}: input {place}: expected an input with a name, or a list of inputs of one name")
     if name == "output_size" and operator.name == ADAPTIVE_MAX:

@@ -45,6 +45,8 @@ def make_case(
     **facts: Any,
 ) -> Case:
     """A whole case from the tensors and numbers that a file has; facts are status, product, standard, seed, why."""
+    if not name.isprintable():
+        raise BadCase(f"{where}: name: expected text that can be printed, got {name!r}")
     complete: dict[str, CaseTensor | None] = {}
     for parameter in operator.tensors:
         if parameter.name in tensors:
@@ -60,7 +62,7 @@ def make_case(
         status=optional_int(facts.get("status"), "status", where),
         standard=_standard(facts.get("standard")),
         seed=_seed(facts.get("seed"), where),
-        why=str(facts.get("why") or ""),
+        why=str(facts.get("why") or "").encode(errors="replace").decode(),
     )
 
 
@@ -176,15 +178,23 @@ def make_tensor(
     room = None if storage is None else ints(storage, "storage", at)
     if room == sizes and steps is None and not first:  # says nothing that the shape does not say
         room = None
-    return CaseTensor(
-        dtype,
-        sizes,
-        format,
-        steps,
-        first,
-        room,
-        values or (FORWARD if name == "indices" else DEFAULT_VALUES),
-    )
+    values = values or (FORWARD if name == "indices" else DEFAULT_VALUES)
+    _check_values(operator, name, values, at)
+    return CaseTensor(dtype, sizes, format, steps, first, room, values)
+
+
+def _check_values(operator: Operator, name: str, values: Values, at: str) -> None:
+    """Each kind of values is for some tensors only."""
+    kinds = ["uniform", "constant", "normal"]
+    if name == "indices":
+        kinds[2:] = ["forward", "windows", "plane"]
+    elif name == "gradOutput" and any(p.name == "indices" for p in operator.parameters):
+        kinds.append("forward")
+    if values.kind not in kinds:
+        raise BadCase(f"{at}: data: expected {', '.join(kinds[:-1])} or {kinds[-1]} values, got {values.kind}")
+    numbers = values.numbers
+    if name == "indices" and (any(map(math.isnan, numbers)) or (values.kind == "constant" and math.isinf(numbers[0]))):
+        raise BadCase(f"{at}: data: expected integers, got {numbers}")
 
 
 def make_values(raw: Any, where: str) -> Values:
@@ -200,7 +210,10 @@ def make_values(raw: Any, where: str) -> Values:
     if isinstance(raw, str) and raw in _WORDS:
         return _WORDS[raw]
     if isinstance(raw, dict) and raw.get("name", "nd") == "nd" and "mean" in raw and "std" in raw:
-        return Values("normal", (*_range(raw["mean"], where), *_range(raw["std"], where)))
+        numbers = (*_range(raw["mean"], where), *_range(raw["std"], where))
+        if all(map(math.isfinite, numbers)):
+            return Values("normal", numbers)
+        raise BadCase(f"{where}: expected finite means and deviations, got {raw!r}")
     if is_number(raw) or (isinstance(raw, str) and raw in _SPECIAL):
         return Values("constant", (_number(raw, where),))
     return Values("uniform", _range(raw, where))

@@ -24,7 +24,7 @@ from ..files import numpy_dtype
 from ..operators.pooling import plane_sizes, windows_of
 from .building import random_for
 from .forward import forward_max
-from .indices import drawn_indices
+from .indices import astray_indices, drawn_indices
 from .judging import product_of
 from .model import Case, Values
 from .places import Places, adaptive_places, fixed_places
@@ -147,10 +147,11 @@ def _groups(case: Case, arrays: Mapping[str, Array], piece: Piece) -> Iterator[d
 
 
 def _fill(flat: Array, values: Values, random: Any, piece: Piece, pause: Callable[[], None]) -> None:
-    if values.kind == "constant":
-        flat.fill(values.numbers[0])
-        return
     low, high = _limits(flat.dtype)
+    if values.kind == "constant":
+        (value,) = values.numbers
+        flat.fill(min(max(value, low), high) if math.isfinite(value) else value)
+        return
     if values.kind == "normal":  # one mean and one deviation for the whole tensor
         lowest_mean, highest_mean, lowest_std, highest_std = values.numbers
         of_all = random("normal")
@@ -171,8 +172,10 @@ def _fill(flat: Array, values: Values, random: Any, piece: Piece, pause: Callabl
 
 
 def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
-    """The least and the greatest finite number."""
-    info = np.iinfo(dtype) if dtype.kind == "i" else ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    """The least and the greatest finite number; integers stay integers, which are exact."""
+    if dtype.kind == "i":
+        return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     return float(info.min), float(info.max)
 
 
@@ -203,5 +206,4 @@ def _make_indices(case: Case, arrays: Mapping[str, Array], piece: Piece, pause: 
         if kind == "windows":
             drawn_indices(random, rows, columns, views["indices"], pause=pause)
         elif kind == "plane":
-            for row in views["indices"].reshape(-1, views["indices"].shape[-1]):
-                row[...] = random.integers(0, math.prod(views["self"].shape[-2:]), row.shape)
+            astray_indices(random, case.plane, views["indices"], pause=pause)

@@ -45,11 +45,11 @@ def make_golden(
     *,
     jobs: int,
     facts: Mapping[str, Any],
-    advance: Callable[[Case], None] = lambda case: None,
+    advance: Callable[[float], None] = lambda cases: None,
 ) -> Golden:
     """Files for all cases under ``root``, and the manifest, which begins with the facts.
 
-    ``advance`` is told each case that is done.
+    ``advance`` is told how many cases more are done; parts of large ones count as they are.
 
     Whatever ends it early leaves whole cases or none; the next run goes on from there.
     """
@@ -65,7 +65,7 @@ def make_golden(
         if answer.error is not None:
             golden.refused += 1
             golden.entries[case.name] = entry(case, answer.status, str(answer.error))
-            advance(case)
+            advance(1)
             continue
         record = finished(case, root / directory_name(case.name))
         if record is None:
@@ -73,13 +73,12 @@ def make_golden(
             continue
         golden.kept += 1
         golden.entries[case.name] = record | entry(case, record["status"], record["message"])
-        advance(case)
+        advance(1)
     _look_for_space(todo, root)
     golden.made = len(todo)
-    with closing(_run_all(todo, root, jobs)) as done:
+    with closing(_run_all(todo, root, jobs, advance)) as done:
         for case, record in done:
             golden.entries[case.name] = record
-            advance(case)
     write_text(root / MANIFEST, _manifest(golden, facts))
     return golden
 
@@ -96,7 +95,7 @@ def read_manifest(root: Path) -> dict[str, Any]:
     path = root / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        entries = {entry["name"]: entry for entry in manifest["cases"]}
+        entries = {entry["name"]: (int(entry["status"]), str(entry["digest"])) for entry in manifest["cases"]}
         return {"seed": manifest["seed"], "product": manifest["product"], "entries": entries}
     except OSError as error:
         raise BadFile(f"{path} can't be read: {error.strerror}; make it with poolgrad golden") from error
@@ -108,9 +107,9 @@ def _look_for_space(cases: Sequence[Case], root: Path) -> None:
     """All cases must fit the disk before the first byte is written."""
     needed = sum(map(bytes_of, cases))
     there = root
-    while not there.exists():
-        there = there.parent
     try:
+        while not there.exists():
+            there = there.parent
         free = shutil.disk_usage(there).free
         if needed > free:
             raise BadFile(
@@ -126,7 +125,9 @@ class _Stopped(Exception):
     """Someone pressed Ctrl-C, or another worker failed."""
 
 
-def _run_all(cases: Sequence[Case], root: Path, jobs: int) -> Generator[tuple[Case, dict[str, Any]]]:
+def _run_all(
+    cases: Sequence[Case], root: Path, jobs: int, advance: Callable[[float], None]
+) -> Generator[tuple[Case, dict[str, Any]]]:
     """Cases with their records, as they are done: pieces of several cases at a time, the largest cases first."""
     stop = threading.Event()
     works: set[Work] = set()
@@ -135,7 +136,7 @@ def _run_all(cases: Sequence[Case], root: Path, jobs: int) -> Generator[tuple[Ca
     try:
         with ThreadPoolExecutor(jobs, "golden") as pool:
             try:
-                for work, record in _schedule(pool, _tasks(cases, root, works), jobs, stop):
+                for work, record in _schedule(pool, _tasks(cases, root, works), jobs, stop, advance):
                     works.remove(work)
                     yield work.case, record
             finally:
@@ -158,7 +159,11 @@ def _tasks(cases: Sequence[Case], root: Path, works: set[Work]) -> Iterator[tupl
 
 
 def _schedule(
-    pool: ThreadPoolExecutor, tasks: Iterator[tuple[Work, Piece]], jobs: int, stop: threading.Event
+    pool: ThreadPoolExecutor,
+    tasks: Iterator[tuple[Work, Piece]],
+    jobs: int,
+    stop: threading.Event,
+    advance: Callable[[float], None],
 ) -> Iterator[tuple[Work, dict[str, Any]]]:
     def pause() -> None:
         if stop.is_set():
@@ -177,6 +182,7 @@ def _schedule(
             if record is not None:
                 yield work, record
                 continue
+            advance(1 / len(work.pieces))
             work.left -= 1
             if not work.left:
                 running[pool.submit(work.close)] = work

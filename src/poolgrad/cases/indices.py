@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
@@ -29,13 +29,26 @@ def drawn_indices(
     pause: Callable[[], None] = lambda: None,
 ) -> None:
     """Places drawn from each window, into ``indices`` (P, Ho, Wo); neighbours that share places may draw the same."""
-    wide = min(columns.out, BATCH)
+    for part, top, left in _tiles(indices, pause):
+        row = _draw(random, rows, top, part.shape[0], part.shape, 0)
+        part[...] = row * columns.size + _draw(random, columns, left, part.shape[1], part.shape, 1)
+
+
+def astray_indices(
+    random: np.random.Generator, places: int, indices: Array, *, pause: Callable[[], None] = lambda: None
+) -> None:
+    """Places drawn from whole planes, into ``indices`` (P, Ho, Wo)."""
+    for part, _, _ in _tiles(indices, pause):
+        part[...] = random.integers(0, places, part.shape)
+
+
+def _tiles(indices: Array, pause: Callable[[], None]) -> Iterator[tuple[Array, int, int]]:
+    """Parts of planes that are small enough to be drawn at once, and where each begins in its plane."""
+    wide = max(1, min(indices.shape[-1], BATCH))
     for plane in indices:
-        for top, left in product(range(0, rows.out, BATCH // wide), range(0, columns.out, wide)):
+        for top, left in product(range(0, plane.shape[0], BATCH // wide), range(0, plane.shape[1], wide)):
             pause()
-            part = plane[top : top + BATCH // wide, left : left + wide]
-            row = _draw(random, rows, top, part.shape[0], part.shape, 0)
-            part[...] = row * columns.size + _draw(random, columns, left, part.shape[1], part.shape, 1)
+            yield plane[top : top + BATCH // wide, left : left + wide], top, left
 
 
 def _draw(

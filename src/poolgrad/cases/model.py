@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ..contract import Operator, Value
 from ..dtypes import dtype_named
+from ..files import BadFile
 from ..operators import REGISTRY
 from ..tensor import Tensor, contiguous_strides
 
@@ -33,7 +34,7 @@ DEFAULT_NUMBERS: dict[str, Number] = {
 }
 
 
-class BadCase(ValueError):
+class BadCase(BadFile):
     """A case file that can't be used, in one line: where, what was expected, what is there."""
 
 

@@ -44,24 +44,26 @@ class Outcome:
 
 def verify(
     cases: Sequence[Case],
-    entries: Mapping[str, Mapping[str, Any]],
+    entries: Mapping[str, tuple[int, str]],
     root: Path,
     actual: Path,
     *,
     standard: str | None,
     jobs: int,
 ) -> Iterator[Outcome]:
-    """An outcome for each case, in their order. ``BadFile`` if a golden result is not that of its case."""
+    """An outcome for each case, in their order. ``BadFile`` if a golden result is not that of its case.
+
+    ``entries`` are the manifest's statuses and digests.
+    """
     for case in cases:
-        entry = entries.get(case.name)
-        if entry is None:
+        if case.name not in entries:
             raise BadFile(f"{root} has no golden result for the case {case.name!r}; run poolgrad golden again")
-        if entry.get("digest") != digest(case):
+        if entries[case.name][1] != digest(case):
             raise BadFile(f"{root}: the case {case.name!r} has changed since; run poolgrad golden again")
 
     def one(case: Case) -> Outcome:
         try:
-            return _outcome(case, int(entries[case.name]["status"]), root, actual, standard)
+            return _outcome(case, entries[case.name][0], root, actual, standard)
         except (BadFile, NotComparable) as error:
             return Outcome(case.name, BAD, str(error))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import IndexRangeError
-from ..files import create_array, numpy_dtype, whole_file
+from ..files import BadFile, create_array, numpy_dtype, whole_file
 from ..status import ACLNN_SUCCESS
 from .data import Array, Piece, golden_piece, golden_whole, make_piece, needs_files, pieces
 from .lines import as_record, digest
@@ -62,10 +62,13 @@ class Work:
         self._bad_index = threading.Event()
 
     def open(self) -> None:
-        self.directory.mkdir(parents=True, exist_ok=True)
-        (self.directory / RECORD).unlink(missing_ok=True)  # what was there is no longer whole
-        for rest in self.directory.glob(".*.part*"):  # of a process that was killed
-            rest.unlink(missing_ok=True)
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            (self.directory / RECORD).unlink(missing_ok=True)  # what was there is no longer whole
+            for rest in self.directory.glob(".*.part*"):  # of a process that was killed
+                rest.unlink(missing_ok=True)
+        except OSError as error:
+            raise BadFile(f"{self.directory} can't be written: {error.strerror or error}") from error
         for parameter in self.case.operator.tensors:
             tensor = self.case.tensor(parameter.name)
             stack = self._output if parameter.output else self._inputs
@@ -92,7 +95,7 @@ class Work:
         self._inputs.close()
         self._output.close()
         record = self._record(error)
-        write_text(self.directory / RECORD, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+        write_text(self.directory / RECORD, json.dumps(record, ensure_ascii=False) + "\n")
         return record
 
     def drop(self) -> None:

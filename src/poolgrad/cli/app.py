@@ -10,6 +10,7 @@ import typer
 
 from .. import __version__
 from ..files import BadFile
+from .capi import capi
 from .cases import cases
 from .check import check
 from .compare import compare
@@ -40,6 +41,7 @@ app.command()(support)
 app.command()(cases)
 app.command()(view)
 app.command()(doctor)
+app.add_typer(capi, name="capi")
 
 
 def _show_version(wanted: bool) -> None:

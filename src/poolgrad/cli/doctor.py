@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import typer
@@ -38,9 +38,12 @@ def doctor(as_json: AsJson = False) -> None:
 
     Example: `poolgrad doctor`
     """
-    findings = [*_versions(), _product()]
-    if all(finding.well for finding in findings):
-        findings += [_processor(), _threads(), *_cache(), _compiler(), _self_test()]
+    findings = list(_versions())
+    complete = all(finding.well for finding in findings)
+    findings.append(_product())
+    if complete:
+        looks = {"CPU": _processor, "threads": _threads, "kernel cache": _cache, "C++ compiler": _compiler}
+        findings += [_looked(name, look) for name, look in {**looks, "self-test": _self_test}.items()]
     well = all(finding.well for finding in findings)
     if as_json:
         print_json({"well": well, "findings": [finding._asdict() for finding in findings]})
@@ -55,6 +58,16 @@ def doctor(as_json: AsJson = False) -> None:
                 screen.print(f"- {finding.name}: {finding.advice}", markup=False, soft_wrap=True)
     if not well:
         raise typer.Exit(NO)
+
+
+def _looked(name: str, look: Callable[[], str | Finding]) -> Finding:
+    """What a look finds; packages that are there and broken can fail in any way."""
+    try:
+        found = look()
+    except Exception as error:  # noqa: BLE001
+        advice = f"run: {shlex.quote(sys.executable)} -m pip install --force-reinstall numpy numba llvmlite ml_dtypes"
+        return Finding(name, f"{type(error).__name__}: {error}", False, advice)
+    return found if isinstance(found, Finding) else Finding(name, found)
 
 
 def _versions() -> Iterator[Finding]:
@@ -90,7 +103,7 @@ def _product() -> Finding:
     return Finding("simulated product", f"{product.name} ({'POOLGRAD_PRODUCT' if name else 'by default'})")
 
 
-def _processor() -> Finding:
+def _processor() -> str:
     from llvmlite import binding
     from numba.core import config
 
@@ -99,17 +112,17 @@ def _processor() -> Finding:
         has = [feature for feature, there in binding.get_host_cpu_features().items() if there]
     else:  # NUMBA_CPU_NAME and NUMBA_CPU_FEATURES say what kernels may use
         has = [word[1:] for word in (config.CPU_FEATURES or "").split(",") if word.startswith("+")]
-    return Finding("CPU", f"{name}: {', '.join(f for f in FEATURES if f in has) or 'no vector features known'}")
+    return f"{name}: {', '.join(f for f in FEATURES if f in has) or 'no vector features known'}"
 
 
-def _threads() -> Finding:
+def _threads() -> str:
     from ..threads import get_num_threads
 
-    return Finding("threads", f"{get_num_threads()}, of {os.cpu_count()} processors")
+    return f"{get_num_threads()}, of {os.cpu_count()} processors"
 
 
-def _cache() -> Iterator[Finding]:
-    from ..kernels.cache import cache_directory
+def _cache() -> str | Finding:
+    from ..cache_directory import cache_directory
 
     path = cache_directory()
     advice = f"kernels are compiled again in every process; make {path} writable, or set POOLGRAD_CACHE_DIR"
@@ -119,24 +132,23 @@ def _cache() -> Iterator[Finding]:
         probe.write_bytes(b"")
         probe.unlink()
     except OSError as error:
-        yield Finding("kernel cache", f"{path}: {error.strerror}", False, advice)
-        return
+        return Finding("kernel cache", f"{path}: {error.strerror}", False, advice)
     sizes = [file.stat().st_size for file in path.rglob("*") if file.is_file()]
-    yield Finding("kernel cache", f"{path}: {len(sizes)} files, {sum(sizes) / 2**20:.1f} MiB, writable")
+    return f"{path}: {len(sizes)} files, {sum(sizes) / 2**20:.1f} MiB, writable"
 
 
-def _compiler() -> Finding:
+def _compiler() -> str:
     import subprocess
 
     command = shlex.split(os.environ.get("CXX") or "g++")
     path = shutil.which(command[0])
     if path is None:
-        return Finding("C++ compiler", f"no {command[0]}; only needed to build C programs against poolgrad")
+        return f"no {command[0]}; only needed to build C programs against poolgrad"
     said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    return Finding("C++ compiler", (said.stdout.splitlines() or [path])[0])
+    return (said.stdout.splitlines() or [path])[0]
 
 
-def _self_test() -> Finding:
+def _self_test() -> str | Finding:
     """All trials; an exception in one is a failure like any other."""
     from ..selftest import trials
 
@@ -152,7 +164,7 @@ def _self_test() -> Finding:
             bar.advance(0)  # type: ignore[arg-type] # the number of the only task
     found = f"{len(every) - len(failed)} of {len(every)} trials agree with the reference"
     if not failed:
-        return Finding("self-test", f"{found} ({time.monotonic() - began:.1f} s)")
+        return f"{found} ({time.monotonic() - began:.1f} s)"
     for line in failed[:10]:
         errors.print(line, markup=False, soft_wrap=True)
     advice = "remove the kernel cache and try again; if it stays, report it with all of this output"

@@ -141,7 +141,7 @@ def _draw_windows(axes: Axes, plane: Plane) -> None:
 
 def _write(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
     """Words in the middle of the cell whose left side is at x."""
-    axes.text(x + 0.5, y, text, ha="center", va="center", **{"size": 9, **style})
+    axes.text(x + 0.5, y, text, ha="center", va="center", **{"size": 9 if len(text) < 8 else 7, **style})
 
 
 def _rulers(axes: Axes, columns: Iterable[int], rows: Iterable[int], left: float = 0, top: float = 0) -> None:

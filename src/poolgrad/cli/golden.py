@@ -9,7 +9,7 @@ import typer
 from rich.progress import TaskID
 
 from .names import ProductName, product_named
-from .terminal import NO, AsJson, BadInput, print_json, progress, screen
+from .terminal import NO, AsJson, print_json, progress, screen
 
 CaseFile = Annotated[
     Path,
@@ -41,7 +41,7 @@ def golden(
 
     Example: `poolgrad golden suite.jsonl -o golden`
     """
-    from ..cases import BadCase, read_cases
+    from ..cases import read_cases
     from ..cases.golden import default_jobs, make_golden
 
     name = None if product is None else product_named(product).name
@@ -53,10 +53,8 @@ def golden(
                 output,
                 jobs=jobs or default_jobs(),
                 facts={"file": str(cases), "seed": seed, "product": name},
-                advance=lambda case: bar.advance(TaskID(0)),
+                advance=lambda cases: bar.advance(TaskID(0), cases),
             )
-    except BadCase as error:
-        raise BadInput(str(error)) from error
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     if as_json:

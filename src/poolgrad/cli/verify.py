@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import TaskID
@@ -12,6 +12,9 @@ from rich.text import Text
 
 from .golden import CaseFile, Jobs
 from .terminal import NO, AsJson, BadInput, print_json, progress, screen
+
+if TYPE_CHECKING:
+    from ..cases.verification import Outcome
 
 _STYLES = {"pass": "green", "fail": "red", "missing": "red", "bad": "red", "refused": "dim"}
 UNUSABLE = 2
@@ -42,7 +45,7 @@ def verify(
 
     Example: `poolgrad verify suite.jsonl golden --actual from_device`
     """
-    from ..cases import BadCase, read_cases
+    from ..cases import read_cases
     from ..cases.golden import default_jobs, read_manifest
     from ..cases.verification import ORDER
     from ..cases.verification import verify as outcomes
@@ -67,31 +70,33 @@ def verify(
             ):
                 results.append(outcome)
                 bar.advance(TaskID(0))
-    except BadCase as error:
-        raise BadInput(str(error)) from error
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     results.sort(key=lambda outcome: outcome.rank)
     counted = Counter(outcome.verdict for outcome in results)
     totals = {verdict: counted[verdict] for verdict in ORDER}
     if as_json:
-        listed = [
-            {
-                "case": outcome.case,
-                "verdict": outcome.verdict,
-                "text": outcome.text,
-                "comparison": outcome.comparison and outcome.comparison.as_data(),
-            }
-            for outcome in results
-        ]
-        print_json({"cases": len(results), "totals": totals, "results": listed})
+        print_json({"cases": len(results), "totals": totals, "results": [_as_data(outcome) for outcome in results]})
     else:
-        for outcome in results:
-            line = Text.assemble((f"{outcome.verdict:8}", _STYLES[outcome.verdict]), f"{outcome.case}: {outcome.text}")
-            screen.print(line, soft_wrap=True)
-        shown = ", ".join(f"{count} {verdict}" for verdict, count in totals.items() if count)
-        screen.print(f"{len(results)} cases: {shown}", soft_wrap=True)
+        _show(results, totals)
     if totals["bad"]:
         raise typer.Exit(UNUSABLE)
     if totals["fail"] or totals["missing"]:
         raise typer.Exit(NO)
+
+
+def _as_data(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "case": outcome.case,
+        "verdict": outcome.verdict,
+        "text": outcome.text,
+        "comparison": outcome.comparison and outcome.comparison.as_data(),
+    }
+
+
+def _show(results: list[Outcome], totals: dict[str, int]) -> None:
+    for outcome in results:
+        line = Text.assemble((f"{outcome.verdict:8}", _STYLES[outcome.verdict]), f"{outcome.case}: {outcome.text}")
+        screen.print(line, soft_wrap=True)
+    shown = ", ".join(f"{count} {verdict}" for verdict, count in totals.items() if count)
+    screen.print(f"{len(results)} cases: {shown}", soft_wrap=True)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -20,6 +18,7 @@ import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 from .. import windows
+from ..cache_directory import cache_directory
 
 _told = False
 
@@ -31,16 +30,6 @@ def source_stamp() -> str:
     for path in (*sorted(Path(__file__).parent.glob("*.py")), Path(windows.__file__)):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def cache_directory() -> Path:
-    """Where compiled kernels are kept: POOLGRAD_CACHE_DIR, else the user's cache directory."""
-    chosen = os.environ.get("POOLGRAD_CACHE_DIR")
-    if chosen:
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    # A path that still begins with "~" means that there is no home directory.
-    return Path(tempfile.gettempdir() if base.startswith("~") else base) / "poolgrad"
 
 
 class _Locator(_CacheLocator):

@@ -1,0 +1,153 @@
+/* What calls through the C interface take. The first argument says what to measure:
+   sample    one small gradient from aclInit to aclFinalize, for the time of a whole process
+   calls     seconds for one call, on average over all calls of that sample, and for the simplest call
+   operator  seconds for both phases and the wait, with an output of 64 MB; the second argument is the time to spend
+*/
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "acl/acl.h"
+#include "aclnnop/aclnn_avgpool2d_backward.h"
+
+#define CHECK(call)                                  \
+    do {                                             \
+        int status = (call);                         \
+        if (status) {                                \
+            printf("%s answers %d\n", #call, status); \
+            exit(1);                                 \
+        }                                            \
+        ++calls;                                     \
+    } while (0)
+
+static int calls = 0;
+static aclrtStream stream;
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+typedef struct {
+    aclTensor *grad, *self, *out;
+    aclIntArray *kernel, *stride, *padding;
+    void *grad_memory, *out_memory;
+    size_t grad_bytes, out_bytes;
+} Gradient;
+
+static aclTensor* tensor(const int64_t* shape, void* memory) {
+    ++calls;
+    return aclCreateTensor(shape, 4, ACL_FLOAT, NULL, 0, ACL_FORMAT_NCHW, shape, 4, memory);
+}
+
+static aclIntArray* pair(int64_t value) {
+    int64_t values[] = {value, value};
+    ++calls;
+    return aclCreateIntArray(values, 2);
+}
+
+/* Windows of size x size that touch. */
+static Gradient make(int64_t batch, int64_t channels, int64_t side, int64_t size) {
+    int64_t small[] = {batch, channels, side / size, side / size}, large[] = {batch, channels, side, side};
+    Gradient made;
+    made.out_bytes = (size_t)(batch * channels * side * side) * sizeof(float);
+    made.grad_bytes = made.out_bytes / (size_t)(size * size);
+    CHECK(aclrtMalloc(&made.grad_memory, made.grad_bytes, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK(aclrtMalloc(&made.out_memory, made.out_bytes, ACL_MEM_MALLOC_HUGE_FIRST));
+    made.grad = tensor(small, made.grad_memory);
+    made.self = tensor(large, NULL);
+    made.out = tensor(large, made.out_memory);
+    made.kernel = pair(size);
+    made.stride = pair(size);
+    made.padding = pair(0);
+    return made;
+}
+
+static void run(const Gradient* given) {
+    uint64_t size = 0;
+    aclOpExecutor* executor = NULL;
+    void* workspace = NULL;
+    CHECK(aclnnAvgPool2dBackwardGetWorkspaceSize(given->grad, given->self, given->kernel, given->stride, given->padding,
+                                                 false, true, 0, 0, given->out, &size, &executor));
+    if (size) CHECK(aclrtMalloc(&workspace, size, ACL_MEM_MALLOC_HUGE_FIRST));
+    CHECK(aclnnAvgPool2dBackward(workspace, size, executor, stream));
+    CHECK(aclrtSynchronizeStream(stream));
+    if (size) CHECK(aclrtFree(workspace));
+}
+
+static void destroy(const Gradient* given) {
+    CHECK(aclDestroyTensor(given->grad));
+    CHECK(aclDestroyTensor(given->self));
+    CHECK(aclDestroyTensor(given->out));
+    CHECK(aclDestroyIntArray(given->kernel));
+    CHECK(aclDestroyIntArray(given->stride));
+    CHECK(aclDestroyIntArray(given->padding));
+    CHECK(aclrtFree(given->grad_memory));
+    CHECK(aclrtFree(given->out_memory));
+}
+
+/* All that a sample of the documents does between its first and its last line. */
+static void sample(void) {
+    float grad[16], out[256];
+    Gradient small = make(1, 16, 4, 4);
+    for (int i = 0; i < 16; ++i) grad[i] = 1;
+    CHECK(aclrtMemcpy(small.grad_memory, sizeof(grad), grad, sizeof(grad), ACL_MEMCPY_HOST_TO_DEVICE));
+    run(&small);
+    CHECK(aclrtMemcpy(out, sizeof(out), small.out_memory, sizeof(out), ACL_MEMCPY_DEVICE_TO_HOST));
+    for (int i = 0; i < 256; ++i)
+        if (out[i] != 0.0625f) exit(1);
+    destroy(&small);
+}
+
+/* The shortest average over some samples, or over some of the simplest calls. */
+static double shortest(int simplest) {
+    double best = 1e9;
+    for (int lap = 0; lap < 200; ++lap) {
+        double start = now();
+        int32_t device;
+        calls = 0;
+        for (int i = 0; i < 10; ++i) {
+            if (simplest)
+                CHECK(aclrtGetDevice(&device));
+            else
+                sample();
+        }
+        double mean = (now() - start) / calls;
+        if (mean < best) best = mean;
+    }
+    return best;
+}
+
+static double operator_call(double seconds) {
+    Gradient large = make(16, 64, 128, 2);
+    CHECK(aclrtMemset(large.grad_memory, large.grad_bytes, 0, large.grad_bytes));
+    CHECK(aclrtMemset(large.out_memory, large.out_bytes, 0, large.out_bytes));
+    run(&large);
+    double best = 1e9, end = now() + seconds;
+    while (now() < end) {
+        double start = now();
+        run(&large);
+        double taken = now() - start;
+        if (taken < best) best = taken;
+    }
+    destroy(&large);
+    return best;
+}
+
+int main(int count, char** arguments) {
+    const char* what = count > 1 ? arguments[1] : "sample";
+    CHECK(aclInit(NULL));
+    CHECK(aclrtSetDevice(0));
+    CHECK(aclrtCreateStream(&stream));
+    sample();
+    if (!strcmp(what, "calls")) {
+        sample();
+        printf("[%.9f, %.9f]\n", shortest(0), shortest(1));
+    }
+    if (!strcmp(what, "operator")) printf("%.9f\n", operator_call(atof(arguments[2])));
+    CHECK(aclrtDestroyStream(stream));
+    CHECK(aclrtResetDevice(0));
+    CHECK(aclFinalize());
+    return 0;
+}

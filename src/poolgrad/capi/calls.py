@@ -1,0 +1,137 @@
+"""From messages to calls of ``poolgrad.acl`` and back: what goes over the wire, for every prototype.
+
+A message is a row of 64-bit words: the function's number, the order of the first null pointer to a place for a result
+(0: none is null), then one word for each input. For arrays and texts that is their length (-1: null), and their content
+stands behind the words. An answer is the status, or a handle (0: none), then the results, or why there are none.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable
+from typing import cast
+
+from .. import acl
+from ..acl.messages import explain, refusal, report, take
+from ..errors import AclnnError
+from ..status import ACL_ERROR_INVALID_PARAM, ACLNN_ERR_INNER, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR
+from . import copies
+from .functions import FAILURES
+from .prototypes import ARRAY, COPIES, HANDLE, OUT, OUT_ARRAY, REMOTE, TEXT, Parameter, Prototype
+
+MOST_VALUES = 1024  # in an array, as in shim.cpp
+LONGEST_TEXT = 2000  # bytes of a message that fit into its place in shim.cpp
+
+_HEAD = struct.Struct("<2q")
+_WORD = struct.Struct("<q")
+_SUCCESS = _WORD.pack(0)
+_NULLS = {"aclError": ACL_ERROR_INVALID_PARAM, "aclnnStatus": ACLNN_ERR_PARAM_NULLPTR}
+
+_client = os.getpid()
+
+
+def answer_for(client: int) -> None:
+    """Say which process asks: messages name it, and paths are as it sees them."""
+    global _client
+    _client = client
+
+
+def answer(message: bytearray) -> bytes:
+    """The answer to a message. Nothing escapes: an exception becomes a status."""
+    number, null_place = _HEAD.unpack_from(message)
+    call: RemoteCall = CALLS[number]
+    try:
+        if null_place:
+            call.refuse_null(null_place)
+        return call.answer(call.read(message))
+    except AclnnError as error:
+        status = report(error.status, f"{call.prototype.name}: {error}")
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the program gets a status and goes on
+        failure = FAILURES.get(call.prototype.returns, ACLNN_ERR_INNER)
+        status = report(failure, f"{call.prototype.name}: unexpected {explain(error)}; please report it as a defect")
+    return call.failed(status)
+
+
+class RemoteCall:
+    """One function: how its message is read, and its answer written."""
+
+    def __init__(self, prototype: Prototype, function: Callable[..., object]) -> None:
+        self.prototype = prototype
+        self.function = function
+        self.returns_status = prototype.returns_status
+        doubts = "qq" if prototype.name in COPIES else ""
+        self._words = struct.Struct("<" + "".join(_input_code(p) for p in prototype.inputs) + doubts)
+        self._data = [(place, p) for place, p in enumerate(prototype.inputs) if p.kind in (ARRAY, TEXT)]
+        outputs = "".join(_output_code(p) for p in prototype.outputs if p.kind == OUT)
+        self._results = struct.Struct("<q" + ("q" if prototype.name in COPIES else outputs))
+        self._gives_array = any(p.kind == OUT_ARRAY for p in prototype.outputs)
+
+    def read(self, message: bytearray) -> list[object]:
+        """The arguments for the Python function."""
+        arguments: list[object] = list(self._words.unpack_from(message, _HEAD.size))
+        start = _HEAD.size + self._words.size
+        for place, parameter in self._data:
+            count = cast(int, arguments[place])
+            if count < 0:
+                arguments[place] = None
+            elif parameter.kind == TEXT:
+                arguments[place] = _path(bytes(message[start : start + count]))
+                start += count
+            elif count > MOST_VALUES:
+                text = f"{parameter.name} has more than {MOST_VALUES} values; pass fewer"
+                raise refusal(ACLNN_ERR_PARAM_INVALID, text)
+            else:
+                arguments[place] = struct.unpack_from(f"<{count}q", message, start)
+                start += 8 * count
+        return arguments
+
+    def answer(self, arguments: list[object]) -> bytes:
+        result = self.function(*arguments)
+        if not self.returns_status:
+            if isinstance(result, str):
+                return _WORD.pack(1) + result.encode()
+            return self.failed(0) if result is None else _WORD.pack(cast(int, result))
+        if type(result) is int:
+            return self.failed(result) if result else _SUCCESS
+        *outputs, status = cast(tuple[object, ...], result)
+        if status:
+            return self.failed(cast(int, status))
+        if self._gives_array:
+            values = cast(tuple[int, ...], outputs[0])
+            return struct.pack(f"<2q{len(values)}q", 0, len(values), *values)
+        return self._results.pack(0, *outputs)
+
+    def failed(self, status: int) -> bytes:
+        """The status and the text that was reported with it, in the name of the program."""
+        text = (take() or "").replace(f"[PID:{os.getpid()}]", f"[PID:{_client}]", 1)
+        return _WORD.pack(status if self.returns_status else 0) + text.encode()[:LONGEST_TEXT]
+
+    def refuse_null(self, order: int) -> None:
+        parameter = self.prototype.outputs[order - 1]
+        text = f"{parameter.name} is null; pass the address of a variable of type {parameter.type[:-1]}"
+        raise refusal(_NULLS[self.prototype.returns], text)
+
+
+def _input_code(parameter: Parameter) -> str:
+    return "Q" if parameter.kind == HANDLE or parameter.value_type in ("size_t", "uint64_t") else "q"
+
+
+def _output_code(parameter: Parameter) -> str:
+    if parameter.value_type == "float":
+        return "f4x"
+    return "Q" if parameter.value_type.endswith("*") or parameter.value_type == "uint64_t" else "q"
+
+
+def _path(text: bytes) -> str:
+    """A path of the program's as this process sees it."""
+    try:
+        here = os.readlink(f"/proc/{_client}/cwd")
+    except OSError:
+        here = ""
+    return os.path.join(here, os.fsdecode(text)) if text else ""
+
+
+CALLS: list[RemoteCall] = [
+    RemoteCall(prototype, getattr(copies if prototype.name in COPIES else acl, prototype.name)) for prototype in REMOTE
+]

@@ -1,0 +1,55 @@
+"""Copies between the program's memory, which only the program can reach, and the device's, which both can.
+
+These stand for ``acl.aclrtMemcpy`` and ``acl.aclrtMemcpyAsync``: they approve a copy, and say whether the program is to
+do it. The program says which of the two ends may lie in memory that is not there; then its mappings are looked at.
+"""
+
+from __future__ import annotations
+
+from ..acl.messages import guarded, refusal
+from ..acl.spans import Copy, plan_copy
+from ..acl.state import require_up
+from ..acl.streams import find_stream
+from ..status import ACL_ERROR_INTERNAL_ERROR, ACL_ERROR_RT_PARAM_INVALID, ACL_SUCCESS
+from .memory import SharedMemory
+
+MEMORY = SharedMemory(0, 0)
+
+
+@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
+def aclrtMemcpy(
+    dst: int, destMax: int, src: int, count: int, kind: int, doubt_dst: int, doubt_src: int
+) -> tuple[bool | None, int]:
+    require_up()
+    copy = plan_copy(dst, destMax, src, count, kind)
+    if copy is not None:
+        _check(copy, doubt_dst, doubt_src)
+    return copy is not None, ACL_SUCCESS
+
+
+@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
+def aclrtMemcpyAsync(
+    dst: int, destMax: int, src: int, count: int, kind: int, stream: int, doubt_dst: int, doubt_src: int
+) -> tuple[bool | None, int]:
+    """Between device memory and memory from aclrtMallocHost it is a task like any other. Other host memory the program
+    copies itself, as soon as all that was submitted before is done."""
+    require_up()
+    copy = plan_copy(dst, destMax, src, count, kind)
+    target = find_stream(stream)
+    if copy is None:
+        return False, ACL_SUCCESS
+    _check(copy, doubt_dst, doubt_src)
+    if copy.dst.keep is not None and copy.src.keep is not None:
+        target.submit(copy.run)
+        return False, ACL_SUCCESS
+    target.wait(target.last_ticket)
+    return True, ACL_SUCCESS
+
+
+def _check(copy: Copy, doubt_dst: int, doubt_src: int) -> None:
+    for span, doubt in ((copy.dst, doubt_dst), (copy.src, doubt_src)):
+        if span.keep is None and MEMORY.overlaps(span.address, span.nbytes):
+            text = f"{span.name} = {span.address:#x} is device memory that was freed, or runs into it; pass host memory"
+            raise refusal(ACL_ERROR_RT_PARAM_INVALID, text)
+        if doubt:
+            span.check_pages()

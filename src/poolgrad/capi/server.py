@@ -1,0 +1,110 @@
+"""The process behind the shim: it answers the program's calls with the functions of ``poolgrad.acl``."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gc
+import os
+import select
+import socket
+import struct
+import sys
+import threading
+
+from ..acl import host_pages
+from ..acl.arena import ARENA, HOST_ARENA
+from . import copies
+from .calls import answer, answer_for
+from .functions import protocol
+from .memory import SharedMemory, largest_size, map_shared, new_file, whole_pages
+
+_LARGEST = 32 * 1024  # bytes of a message, as in server.h
+_PEER = struct.Struct("3i")  # process, user, group
+_WORD = struct.Struct("<q")
+_NEWS = struct.Struct("<2q")  # as in server.h: 0, and the size of the memory that comes with it
+_MOST_OFFERS = 8
+
+
+class Server:
+    def __init__(self, control: socket.socket) -> None:
+        """Agree with the program on memory; then it goes on, while Numba is loaded here."""
+        self._control = control
+        self._client = _PEER.unpack(control.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))[0]
+        answer_for(self._client)
+        host_pages.process = str(self._client)
+        os.environ.pop("POOLGRAD_LOG", None)  # the shim tells of failures
+        # Calls come and go while kernels run and modules are imported: nobody should wait for long.
+        sys.setswitchinterval(0.0005)
+        if self._hear() != protocol():
+            raise RuntimeError("the program was linked with the library of another version; build it again")
+        memory = self._share_memory()
+        for arena in (ARENA, HOST_ARENA):
+            arena.backing, arena.capacity = memory, memory.size
+        copies.MEMORY = memory
+        threading.Thread(target=_load_kernels, name="poolgrad loads kernels", daemon=True).start()
+        self._control.send(_NEWS.pack(0, 0))
+
+    def run(self) -> None:
+        """Take connections until the program ends; then all ends at once, whatever is being done."""
+        try:
+            self._take_connections()
+        finally:
+            os._exit(0)
+
+    def _hear(self) -> int:
+        message = self._control.recv(_WORD.size)
+        if not message:
+            os._exit(0)
+        return int(_WORD.unpack(message)[0])
+
+    def _share_memory(self) -> SharedMemory:
+        """Offer memory until both have it at the same address: the program says where it has it."""
+        size = largest_size()
+        for _ in range(_MOST_OFFERS - 1):
+            descriptor = new_file(size)
+            socket.send_fds(self._control, [_NEWS.pack(0, size)], [descriptor])
+            address = self._hear()
+            error = map_shared(descriptor, address, size) if address else errno.ENOMEM
+            os.close(descriptor)
+            if not error:
+                return SharedMemory(address, size)
+            if error != errno.EEXIST:
+                size = whole_pages(size // 4)
+        raise MemoryError("there is no room for device memory; raise the limits of the process (ulimit -v)")
+
+    def _take_connections(self) -> None:
+        waiting = select.poll()
+        waiting.register(self._control, select.POLLIN)
+        # Forked children of the program may hold the socket open when it is gone; its process descriptor tells.
+        with contextlib.suppress(AttributeError, OSError):  # an old system has none
+            waiting.register(os.pidfd_open(self._client), select.POLLIN)
+        while {descriptor for descriptor, _ in waiting.poll()} == {self._control.fileno()}:
+            self._hear()
+            self._connect()
+
+    def _connect(self) -> None:
+        """A connection for a new thread of the program, and a thread for it here."""
+        try:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                threading.Thread(target=_serve, args=(ours,), name="poolgrad client", daemon=True).start()
+                socket.send_fds(self._control, [_NEWS.pack(0, 0)], [theirs.fileno()])
+        except (OSError, RuntimeError) as error:
+            self._control.send(_NEWS.pack(-1, 0) + f"the server has no room for another thread: {error}".encode())
+
+
+def _serve(connection: socket.socket) -> None:
+    """Answer one thread of the program. What belongs to a thread (context, message) belongs to ours."""
+    buffer = bytearray(_LARGEST)
+    with connection, contextlib.suppress(OSError):  # the program's thread may end in the middle of a call
+        while connection.recv_into(buffer):
+            connection.send(answer(buffer))
+
+
+def _load_kernels() -> None:
+    with contextlib.suppress(Exception):  # the call that needs them tries again, and tells why it can't
+        from ..kernels import load_run
+
+        load_run()
+    gc.freeze()

@@ -1,0 +1,152 @@
+// One call: what goes in becomes a message, what comes out is taken from the answer. capi/calls.py has the other side.
+#include <climits>
+#include <ctime>
+#include <new>
+
+#include "server.h"
+
+namespace {
+
+const uint64_t MOST_VALUES = 1024;  // in an array; the server refuses more
+const size_t LARGE = 1 << 20;       // bytes of a copy that takes longer than looking at the program's mappings
+const int POPULATE_READ = 22, POPULATE_WRITE = 23;  // advice that older headers and systems do not know
+const char LOST[] = "the server process has ended, and with it device memory and all handles; start the program again";
+
+class Call {
+public:
+    // failure: the status where there is no answer; 0 for functions that return a pointer.
+    Call(int64_t operation, const char* name, int32_t failure)
+        : name_(name), failure_(failure), status_(failure), thread_(this_thread()) {
+        words_[0] = operation;
+        // A thread that is cancelled ends after the call: it may hold the lock of the start.
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable_);
+    }
+    ~Call() { pthread_setcancelstate(cancelable_, nullptr); }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    void number(int64_t value) { words_[used_++] = value; }
+    void handle(const void* value) { number(static_cast<int64_t>(reinterpret_cast<uintptr_t>(value))); }
+    void text(const char* value) { items(value, value ? strnlen(value, PATH_MAX) : 0, PATH_MAX, 1); }
+    // A null pointer to no values is what an empty std::vector has.
+    void array(const int64_t* values, uint64_t count) {
+        items(values || count ? values : words_, count, MOST_VALUES, sizeof(*values));
+    }
+    // A pointer to a place for a result: only a null one is told, by its order.
+    void place(const void* pointer, int order) {
+        if (!pointer && !words_[1]) words_[1] = order;
+    }
+
+    // True if the answer is no failure: then there are results to take.
+    bool ask() {
+        pid_t nobody = 0, self = getpid();
+        if (!owner.compare_exchange_strong(nobody, self) && nobody != self)
+            return fail("this process was forked from the one that has the device; use it there, or exec a program");
+        if (!thread_) return fail("there is no memory left");
+        char reason[sizeof(trouble)];
+        if (thread_->connection < 0 && !connect(thread_, reason, sizeof(reason))) return fail(reason);
+        parts_[0] = {words_, used_ * sizeof(*words_)};
+        msghdr message = {};
+        message.msg_iov = parts_;
+        message.msg_iovlen = filled_;
+        ssize_t moved;
+        do moved = sendmsg(thread_->connection, &message, MSG_NOSIGNAL);
+        while (moved < 0 && errno == EINTR);
+        if (moved < 0) return fail(errno == EFAULT ? "an array or a text lies outside of the program's memory" : LOST);
+        do moved = recv(thread_->connection, thread_->answer, LARGEST - 1, 0);
+        while (moved < 0 && errno == EINTR);
+        if (moved < static_cast<ssize_t>(sizeof(result_))) return fail(LOST);
+        thread_->answer[moved] = 0;
+        next_ = thread_->answer;
+        take(&result_, sizeof(result_));
+        status_ = static_cast<int32_t>(result_);
+        bool good = failure_ ? status_ == 0 : result_ != 0;
+        if (!good) keep(next_);
+        return good;
+    }
+
+    // Host memory that may not be there: the server will look it up. Asking the system takes no time for small copies.
+    void memory(const void* start, size_t count, int advice) {
+        const uintptr_t page = 4096, low = reinterpret_cast<uintptr_t>(start) / page * page;
+        const uintptr_t high = reinterpret_cast<uintptr_t>(start) + count;
+        number(count >= LARGE || madvise(reinterpret_cast<void*>(low), high - low, advice));
+    }
+
+    void take(void* place, size_t size) {
+        std::memcpy(place, next_, size);  // little-endian words: the low bytes are the value
+        next_ += sizeof(int64_t);
+    }
+    void take_array(int64_t** values, uint64_t* count) {
+        take(count, sizeof(*count));
+        *values = new (std::nothrow) int64_t[*count];  // the caller deletes it
+        if (*values) std::memcpy(*values, next_, *count * sizeof(int64_t));
+        else fail("there is no memory left");
+    }
+    // The server has approved both ranges, and says whether the copy is left to us.
+    void copy(void* dst, const void* src, size_t count) {
+        int64_t ours = 0;
+        take(&ours, sizeof(ours));
+        if (ours) std::memmove(dst, src, count);
+    }
+
+    int32_t status() const { return status_; }
+    void* pointer() const { return reinterpret_cast<void*>(static_cast<uintptr_t>(result_)); }
+    // The string of the list that the answer names: it never goes away.
+    const char* one_of(const char* const* list, size_t count) const {
+        for (size_t i = 0; result_ && i < count; ++i)
+            if (!std::strcmp(list[i], next_)) return list[i];
+        return nullptr;
+    }
+
+private:
+    // The number of items, -1 for a null pointer; the items themselves follow the words, unless there are too many.
+    void items(const void* start, size_t count, size_t most, size_t size) {
+        number(start ? static_cast<int64_t>(count > most ? most + 1 : count) : -1);
+        if (start && count && count <= most) parts_[filled_++] = {const_cast<void*>(start), count * size};
+    }
+
+    // The failures that only we can tell of.
+    bool fail(const char* reason) {
+        char text[1536], moment[32];
+        timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        tm parts;
+        strftime(moment, sizeof(moment), "%Y-%m-%d-%H:%M:%S", localtime_r(&now.tv_sec, &parts));
+        snprintf(text, sizeof(text), "[PID:%d] %s.%06ld AclNN_Inner_Error(EZ9999): %s: %s", getpid(), moment,
+                 now.tv_nsec / 1000, name_, reason);
+        status_ = failure_;
+        result_ = 0;
+        keep(text);
+        return false;
+    }
+
+    // Keeps a message for aclGetRecentErrMsg, and writes it to stderr, since most programs never ask.
+    void keep(const char* text) {
+        if (thread_) snprintf(thread_->newest, sizeof(thread_->newest), "%s", text);
+        const char* wish = std::getenv("POOLGRAD_LOG");
+        if (wish && !std::strcmp(wish, "0")) return;
+        const char* reason = std::strstr(text, "): ");  // behind the title
+        reason = reason ? reason + 3 : text;
+        size_t length = std::strlen(name_);
+        if (!std::strncmp(reason, name_, length) && !std::strncmp(reason + length, ": ", 2)) reason += length + 2;
+        char line[2560], status[16] = "null";
+        if (failure_) snprintf(status, sizeof(status), "%d", status_);
+        int size = snprintf(line, sizeof(line), "poolgrad: %s -> %s: %s\n", name_, status, reason);
+        if (size > static_cast<int>(sizeof(line)) - 1) size = static_cast<int>(sizeof(line)) - 1;
+        ssize_t ignored = write(STDERR_FILENO, line, static_cast<size_t>(size));  // one piece, also among threads
+        static_cast<void>(ignored);
+    }
+
+    const char* name_;
+    int32_t failure_, status_;
+    Thread* thread_;
+    int64_t result_ = 0;
+    const char* next_ = "";
+    int64_t words_[16] = {};  // operation, order of a null place, inputs
+    size_t used_ = 2;
+    iovec parts_[4] = {};  // the words, then texts and arrays
+    size_t filled_ = 1;
+    int cancelable_;
+};
+
+}  // namespace
