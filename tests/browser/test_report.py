@@ -226,6 +226,17 @@ def test_keys_do_what_the_mouse_does(page: Page) -> None:
     assert page.tooltip().startswith("[1, 0, 2, 3]")
 
 
+def test_the_tooltip_stays_with_its_cell(page: Page) -> None:
+    page.browser.run("document.getElementById('map').focus()")
+    page.browser.press("ArrowRight", "ArrowDown")
+    distance = "byId('tooltip').getBoundingClientRect().top - byId('cursor').getBoundingClientRect().bottom"
+    before, top = page.browser.run(f"document.body.style.paddingBottom = '5000px'; return [{distance}, scrollY]")
+    page.browser.run("scrollBy(0, 50)")
+    page.browser.wait_until(f"scrollY === {top} + 50 && Math.abs({distance} - {before}) < 1")
+    page.browser.run("scrollTo(0, 4000)")
+    page.browser.wait_until("byId('tooltip').hidden")
+
+
 def test_every_control_is_reached_by_tab(page: Page) -> None:
     seen = []
     page.browser.run("document.activeElement.blur()")

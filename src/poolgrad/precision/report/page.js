@@ -427,4 +427,10 @@ byId("previous").addEventListener("click", () => step(-1));
 byId("next").addEventListener("click", () => step(1));
 byId("find").addEventListener("click", () => current && findNext());
 window.addEventListener("resize", () => current && fit());
+window.addEventListener("scroll", () => {
+  if (byId("tooltip").hidden || cursor < 0) return;
+  const mark = byId("cursor").getBoundingClientRect();
+  if (mark.bottom < 0 || mark.top > window.innerHeight) byId("tooltip").hidden = true;
+  else look(cursor);
+});
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
