@@ -55,7 +55,14 @@ void exec_busy() {
 // The program leaves while another thread waits for the device.
 void exit_while_waiting() {
   Busy busy;
-  std::thread([&busy] { aclrtSynchronizeDevice(); }).detach();
+  std::atomic<bool> waiting(false);
+  std::thread([&waiting] {
+    CHECK(aclrtSetDevice(0));
+    waiting = true;
+    CHECK(aclrtSynchronizeDevice());
+    say("the work was done too soon");
+  }).detach();
+  while (!waiting) usleep(1000);
   usleep(1000);
   std::exit(0);
 }
