@@ -18,7 +18,7 @@ SIDE = 32
 # Seconds of one call of torch, after which it is left out.
 PATIENCE = 1.0
 # Input, expected result, output and their copies, next to what the output takes.
-ROOM = 3
+ROOM = 4
 
 
 def by_kernel(seconds: float, say: Callable[[str], None]) -> list[dict[str, Any]]:

@@ -33,6 +33,8 @@ def take(kind: str, size: int) -> Any:
 def whole(kind: str, size: int) -> Any:
     """All bytes of a kind, at least so many."""
     if kind not in _KEPT or _KEPT[kind].size < size:
-        # Touched at once, since reading pages that nobody wrote is reading one page of zeros.
-        _KEPT[kind] = np.ones(max(2 * size, LEAST), np.uint8)
+        _KEPT.pop(kind, None)  # before there is more
+        _KEPT[kind] = np.empty(max(size, LEAST), np.uint8)
+        if kind != UNUSED:  # reading pages that nobody wrote is reading one page of zeros
+            _KEPT[kind].fill(1)
     return _KEPT[kind]

@@ -90,7 +90,7 @@ def test_the_limit_writes_what_the_operator_writes(
 
 
 def test_cases_take_memory_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "LEAST", 1024)
+    monkeypatch.setattr(memory, "LEAST", 2048)
     monkeypatch.setattr(memory, "_KEPT", {})
     memory.begin()
     one, two = memory.take(memory.READ, 100), memory.take(memory.READ, 50)

@@ -6,14 +6,15 @@ With --check, only say whether they are current.
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 
 from poolgrad.acl.launch import LAUNCH_CHECKS
-from poolgrad.contract import EVERYWHERE, Check, Operator
 from poolgrad.operators import REGISTRY
-from poolgrad.products import ANY, PRODUCTS
-from poolgrad.support import Support, support_table
+from poolgrad.precision import limits
+from poolgrad.products import ANY
+from poolgrad.support import Support, holds_on, support_table
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # benchmarks is no part of the installed package
@@ -51,13 +52,6 @@ def support_cells(any_name: str, product_word: str, indices_word: str) -> str:
     return table([product_word, *(f"`{name}`" for name in REGISTRY)], rows)
 
 
-def products_of(check: Check, operator: Operator) -> str:
-    if check.on == EVERYWHERE:
-        return "all"
-    wanted = [p.name for p in PRODUCTS if p in check.on and p in operator.products]
-    return ", ".join(wanted + (["no product"] if ANY in check.on else []))
-
-
 def contract_page() -> str:
     """docs/contract.md: the rows of every operator, in their order."""
     parts = [
@@ -72,7 +66,7 @@ def contract_page() -> str:
             f"In Python: `poolgrad.{operator.python_name}`. Products: {', '.join(p.name for p in operator.products)}."
         )
         rows = [
-            [f"`{check.key}`", check.says, products_of(check, operator), str(check.status), check.source]
+            [f"`{check.key}`", check.says, holds_on(check, operator), str(check.status), check.source]
             for check in operator.checks
         ]
         parts.append(table(["row", "rule", "holds on", "status", "source"], rows))
@@ -83,6 +77,29 @@ def contract_page() -> str:
     rows = [[f"`{check.key}`", check.says, str(check.status), check.source] for check in LAUNCH_CHECKS]
     parts.append(table(["row", "rule", "status", "source"], rows))
     return "\n\n".join(parts) + "\n"
+
+
+def thresholds() -> str:
+    """The numbers of the precision standards, by element type."""
+
+    def number(value: float) -> str:
+        exponent = math.log2(value) if value else 0.0
+        return f"2^{exponent:.0f}" if exponent < 0 and exponent.is_integer() else f"{value:g}"
+
+    def cell(row: tuple[float, ...] | None, *names: str) -> str:
+        return ", ".join(f"{name} {number(getattr(row, name))}" for name in names) if row else "—"
+
+    rows = [
+        [
+            name,
+            cell(mixed, "rtol", "atol", "cap") if mixed.cap else "equal",
+            f"T = {number(limits.STAT_REL_ERR[name].threshold)}" if name in limits.STAT_REL_ERR else "—",
+            cell(limits.CLOSE[name], "rtol", "ptol") if mixed.cap else "equal",
+            cell(limits.CROSS_SMALL.get(name), "small", "atol"),
+        ]
+        for name, mixed in limits.MIXED.items()
+    ]
+    return table(["", "`mixed`", "`stat_rel_err`", "`close`", "`cross_check`"], rows)
 
 
 def replaced(text: str, name: str, content: str) -> str:
@@ -103,6 +120,7 @@ def filled(path: Path, **contents: str) -> str:
 def documents() -> dict[Path, str]:
     """Every generated document: its path, and what it should hold."""
     english, chinese, benchmarks = ROOT / "README.md", ROOT / "README.zh.md", ROOT / "docs" / "benchmarks.md"
+    comparing = ROOT / "docs" / "compare.md"
     c_interface = ROOT / "docs" / "capi.md"
     measured, counted = (json.loads(path.read_text("utf-8")) for path in (RESULTS, INSTRUCTIONS))
     return {
@@ -117,6 +135,7 @@ def documents() -> dict[Path, str]:
             speed=speed(measured, CHINESE),
         ),
         benchmarks: filled(benchmarks, cases=details(measured), instructions=instructions_table(counted)),
+        comparing: filled(comparing, thresholds=thresholds()),
         c_interface: filled(c_interface, capi=c_interface_cost(measured, ENGLISH)),
         ROOT / "docs" / "contract.md": contract_page(),
     }

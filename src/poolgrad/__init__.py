@@ -11,6 +11,7 @@ from .functional import (
     avg_pool2d_backward,
     max_pool2d_with_indices_backward,
 )
+from .precision import compare
 from .threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
@@ -21,6 +22,7 @@ __all__ = [
     "adaptive_avg_pool3d_backward",
     "adaptive_max_pool2d_backward",
     "avg_pool2d_backward",
+    "compare",
     "get_num_threads",
     "max_pool2d_with_indices_backward",
     "set_num_threads",

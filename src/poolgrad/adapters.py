@@ -38,6 +38,12 @@ def describe(value: Any, name: str, format: str, *, output: bool = False) -> Arr
     )
 
 
+def as_numpy(value: Any, name: str) -> Any:
+    """The same memory as a NumPy array, or, where its owner only gives it so, a copy of it."""
+    owner = describe(value, name, "ND").owner
+    return owner if isinstance(owner, np.ndarray) else _from_dlpack(owner, name, False)
+
+
 def is_torch(value: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .contract import Operator
+from .contract import EVERYWHERE, Check, Operator
 from .operators import REGISTRY
 from .products import ANY, PRODUCTS, Product
 
@@ -31,3 +31,11 @@ def support(operator: Operator, product: Product) -> Support:
 def support_table() -> list[Support]:
     """All cells: products in their order, and last the column of a call that names none."""
     return [support(operator, product) for product in (*PRODUCTS, ANY) for operator in REGISTRY.values()]
+
+
+def holds_on(check: Check, operator: Operator) -> str:
+    """The names of the products on which a row of the operator decides."""
+    if check.on == EVERYWHERE:
+        return "all"
+    wanted = [product.name for product in PRODUCTS if product in check.on and product in operator.products]
+    return ", ".join(wanted + (["no product"] if ANY in check.on else []))

@@ -80,9 +80,9 @@ def _new_memory() -> int:
 
     if not machine.HAS_LOCKS:
         return 0
-    memory = np.zeros(team.TEAM_BYTES + team.LINE, np.uint8)
+    memory = np.zeros(team.TEAM_BYTES + team.SPACE, np.uint8)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
-    address: int = -(-memory.ctypes.data // team.LINE) * team.LINE
+    address: int = -(-memory.ctypes.data // team.SPACE) * team.SPACE
     libc = ctypes.CDLL(None)
     libc.pthread_mutex_init(ctypes.c_void_p(address + team.MUTEX), None)
     for condition in (team.WORK_CAME, team.WORK_DONE):

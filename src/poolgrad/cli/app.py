@@ -9,9 +9,19 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from ..files import BadFile
 from .capi import capi
+from .cases import cases
+from .check import check
+from .compare import compare
+from .doctor import doctor
+from .explain import explain
+from .golden import golden
+from .run import run
 from .support import support
 from .terminal import BadInput, errors
+from .verify import verify
+from .view import view
 
 app = typer.Typer(
     name="poolgrad",
@@ -21,7 +31,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(run)
+app.command()(golden)
+app.command()(verify)
+app.command()(compare)
+app.command()(check)
+app.command()(explain)
 app.command()(support)
+app.command()(cases)
+app.command()(view)
+app.command()(doctor)
 app.add_typer(capi, name="capi")
 
 
@@ -44,7 +63,7 @@ def main() -> None:
     """Run the command line. Exit code 0: yes, done; 1: the answer is no; 2: bad usage or a bad file."""
     try:
         app()
-    except BadInput as error:
+    except (BadInput, BadFile) as error:
         errors.print(f"poolgrad: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
     except BrokenPipeError:  # `poolgrad ... | head` has seen enough

@@ -17,12 +17,10 @@ from .memory import (
     piece,
     read_f32,
     read_f64,
-    read_i32,
-    read_i64,
     read_u16,
 )
-from .record import BFLOAT16, FLOAT16, FLOAT32, INT32, NOTHING
-from .rows import store_row
+from .record import BFLOAT16, FLOAT16, FLOAT32, NOTHING
+from .rows import index_at, store_row
 from .vectors import type_as, write
 
 
@@ -57,7 +55,7 @@ def scatter_astray(plan: Any, source: int, pointers: int, target: int, plane: in
     for i in range(plan.out[1] * plan.out[2]):
         oh, ow = i // plan.out[2], i % plan.out[2]
         at = oh * plan.index_steps[3] + ow * plan.index_steps[4]
-        index = types.int64(read_i32(pointers, at)) if plan.index_code == INT32 else read_i64(pointers, at)
+        index = index_at(pointers, at, plan.index_code)
         if is_outside(index, height * width):
             return i
         gradient = number_at(source + oh * plan.grad_steps[3] + ow * plan.grad_steps[4], plan.code, unit)

@@ -62,18 +62,18 @@ def rows_by_slots(
             number = stop - first
             if layers_from >= layers_to or number <= 0:  # stride larger than kernel: no window here
                 fill(scratch.total, 0, columns, unit)
-                number = 1
-                write_i64(scratch.rows, 0, scratch.total)
+                is_summed = True
             elif layers_to - layers_from == 1 and number <= at_once:
                 for i in range(number):
                     row = expanded_row(plan, source, layers_from, first + i, tile, scratch, unit)
                     write_i64(scratch.rows, 8 * i, row)
-                if more and number > 1:
+                is_summed = more and number > 1
+                if is_summed:
                     sum_rows(scratch.total, scratch.rows, number, columns, unit)
-                    number = 1
-                    write_i64(scratch.rows, 0, scratch.total)
             else:
                 sum_layers(plan, source, layers_from, layers_to, first, stop, columns, tile, scratch, unit)
+                is_summed = True
+            if is_summed:
                 number = 1
                 write_i64(scratch.rows, 0, scratch.total)
         at = target + d * plan.result_steps[2] + h * plan.result_steps[3]

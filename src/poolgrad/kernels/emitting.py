@@ -38,14 +38,21 @@ def fetch_row(base: int, step: int, code: int, n: int, room: int, row: int, unit
         load_row(base, step, code, 0, row, n, unit)
 
 
-@inlined_piece
-def emit_plain(target: int, source: int, n: int, streaming: bool, unit: Any) -> None:
-    if streaming:
-        for i in range(0, n, LANES):
-            stream(target, i, load(source, i, unit))
-    else:
-        for i in range(0, n, LANES):
-            store(target, i, load(source, i, unit))
+def _emitter(put: Any, put_past: Any) -> Any:
+    @inlined_piece
+    def emit_vectors(target: int, source: int, n: int, streaming: bool, unit: Any) -> None:
+        if streaming:
+            for i in range(0, n, LANES):
+                put_past(target, i, load(source, i, unit))
+        else:
+            for i in range(0, n, LANES):
+                put(target, i, load(source, i, unit))
+
+    return emit_vectors
+
+
+emit_plain, emit_halves = _emitter(store, stream), _emitter(store_halves, stream_halves)
+emit_bfloats = _emitter(store_bfloats, stream_bfloats)
 
 
 @piece
@@ -64,19 +71,9 @@ def emit(target: int, source: int, n: int, code: int, streaming: bool, is_last: 
     per_line = LINE // storage
     whole = (n - done) // per_line * per_line
     if code == FLOAT16:
-        if streaming:
-            for i in range(0, whole, LANES):
-                stream_halves(at, i, load(left, i, unit))
-        else:
-            for i in range(0, whole, LANES):
-                store_halves(at, i, load(left, i, unit))
+        emit_halves(at, left, whole, streaming, unit)
     elif code == BFLOAT16:
-        if streaming:
-            for i in range(0, whole, LANES):
-                stream_bfloats(at, i, load(left, i, unit))
-        else:
-            for i in range(0, whole, LANES):
-                store_bfloats(at, i, load(left, i, unit))
+        emit_bfloats(at, left, whole, streaming, unit)
     else:
         emit_plain(at, left, whole, streaming, unit)
     done += whole

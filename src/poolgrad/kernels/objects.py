@@ -9,18 +9,18 @@ from __future__ import annotations
 from .layout import DTYPE, FLAGS, ITEMS, LENGTH, MOST_ITEMS, RANK, SHAPE, STRIDES, TYPE, WRITEABLE
 from .memory import inlined_piece, piece, read_i32, read_i64, write_i64
 
-NOTHING = 0
+UNDRAWN = 0
 
 
 @piece
 def draw(target: int, at: int, thing: int, tuple_type: int, array_type: int) -> int:
-    """Add an object to the picture, and return where the next begins; NOTHING if it can't be drawn."""
+    """Add an object to the picture, and return where the next begins; UNDRAWN if it can't be drawn."""
     kind = read_i64(thing, TYPE)
     write_i64(target, at, kind)
     if kind == tuple_type:
         length = read_i64(thing, LENGTH)
         if length > MOST_ITEMS:
-            return NOTHING
+            return UNDRAWN
         write_i64(target, at + 8, length)
         for i in range(length):
             write_i64(target, at + 16 + 8 * i, read_i64(thing, ITEMS + 8 * i))
@@ -28,7 +28,7 @@ def draw(target: int, at: int, thing: int, tuple_type: int, array_type: int) -> 
     if kind == array_type:
         rank = read_i32(thing, RANK)
         if rank > MOST_ITEMS:
-            return NOTHING
+            return UNDRAWN
         shape, strides = read_i64(thing, SHAPE), read_i64(thing, STRIDES)
         write_i64(target, at + 8, rank + (read_i32(thing, FLAGS) & WRITEABLE))
         write_i64(target, at + 16, read_i64(thing, DTYPE))
@@ -42,7 +42,7 @@ def draw(target: int, at: int, thing: int, tuple_type: int, array_type: int) -> 
 
 @piece
 def draw_call(target: int, types: int, threads: int, call: int, grad: int, x: int, indices: int, out: int) -> int:
-    """Draw the number of threads and five objects; the length in bytes, or NOTHING.
+    """Draw the number of threads and five objects; the length in bytes, or UNDRAWN.
 
     ``types`` points to where the types of tuples and arrays are: they differ from process to process.
     """
@@ -51,7 +51,7 @@ def draw_call(target: int, types: int, threads: int, call: int, grad: int, x: in
     at = 8
     for thing in (call, grad, x, indices, out):
         at = draw(target, at, thing, tuple_type, array_type)
-        if at == NOTHING:
+        if at == UNDRAWN:
             break
     return at
 

@@ -12,18 +12,21 @@ from numba import types
 
 from .halves import bfloat_to_float, float_to_bfloat, float_to_half, half_to_float
 from .memory import (
+    float_of_bits,
     inlined_piece,
     piece,
     read_f32,
     read_f64,
+    read_i32,
+    read_i64,
     read_u16,
     round_mantissa,
     write_f32,
     write_f64,
     write_u16,
 )
-from .record import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, KEPT, LANES, TO_FLOAT16, TO_HF32, TO_HF32_950
-from .vectors import copy_lanes, itemsize, load, read, store, write
+from .record import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, KEPT, LANES, TO_FLOAT16, TO_HF32, TO_HF32_950
+from .vectors import copy_lanes, itemsize, load, read, splat, store, stream, write
 
 
 @inlined_piece
@@ -133,3 +136,40 @@ def zero_row(base: int, step: int, code: int, n: int) -> None:
     else:
         for i in range(n):
             write_u16(base, i * step, types.uint16(0))
+
+
+@piece
+def fill_exactly(target: int, n: int, value: Any, streaming: bool) -> None:
+    """n times the value, no more: the last vector is laid back over its predecessor."""
+    vector = splat(value)
+    if streaming and target % 16 == 0:
+        for i in range(0, n - LANES + 1, LANES):
+            stream(target, i, vector)
+        for i in range(n - n % LANES, n):
+            write(target, i, value)
+    elif n >= LANES:
+        for i in range(0, n - LANES, LANES):
+            store(target, i, vector)
+        store(target, n - LANES, vector)
+    else:
+        for i in range(n):
+            write(target, i, value)
+
+
+@inlined_piece
+def fill_row(base: int, code: int, n: int, value: Any, streaming: bool) -> None:
+    """n neighbours, each the value rounded once; halves in pairs."""
+    if code in (FLOAT16, BFLOAT16):
+        narrow = float_to_half(types.float32(value)) if code == FLOAT16 else float_to_bfloat(types.float32(value))
+        pair = float_of_bits(types.uint32(narrow) << types.uint32(16) | types.uint32(narrow))
+        fill_exactly(base, n // 2, pair, streaming)
+        if n % 2:
+            write_u16(base, 2 * n - 2, narrow)
+    else:
+        fill_exactly(base, n, value, streaming)
+
+
+@inlined_piece
+def index_at(base: int, offset: int, code: int) -> int:
+    """An index of either type."""
+    return types.int64(read_i32(base, offset)) if code == INT32 else read_i64(base, offset)

@@ -15,8 +15,8 @@ from .astray import is_outside
 from .emitting import emit, fetch_row
 from .memory import add_at, inlined_piece, piece, read_at, read_i32, read_i64
 from .record import BFLOAT16, FLOAT16, INT32, LANES, NOTHING
-from .rows import load_row, store_row, zero_row
-from .vectors import fence, itemsize, read, splat, store, write
+from .rows import fill_exactly, index_at, load_row, store_row, zero_row
+from .vectors import fence, itemsize, read, splat, store
 
 # So many elements of a plane are cleared at a time: a page of float32.
 CLEARED_AHEAD = 1024
@@ -62,7 +62,7 @@ def add_run(
     flat = row_step == width * target_step  # the plane is one long row
     for i in range(n):
         at = i * index_step
-        index = types.int64(read_i32(indices, at)) if index_code == INT32 else read_i64(indices, at)
+        index = index_at(indices, at, index_code)
         if is_outside(index, size):
             return i
         place = index * target_step if flat else index // width * row_step + index % width * target_step
@@ -95,7 +95,7 @@ def add_together(plan: Any, grads: int, indices: int, target: int, number: int, 
             where = indices + oh * plan.index_steps[3] + ow * plan.index_steps[4]
             for c in range(number):
                 at = c * plan.index_steps[1]
-                index = types.int64(read_i32(where, at)) if plan.index_code == INT32 else read_i64(where, at)
+                index = index_at(where, at, plan.index_code)
                 if is_outside(index, size):
                     return False
                 place = index * step if flat else index // width * row_step + index % width * step
@@ -112,7 +112,7 @@ def first_outside(plan: Any, indices: int, begin: int, end: int) -> int:
         for oh in range(plan.out[1]):
             for ow in range(plan.out[2]):
                 at = oh * plan.index_steps[3] + ow * plan.index_steps[4]
-                index = types.int64(read_i32(pointers, at)) if plan.index_code == INT32 else read_i64(pointers, at)
+                index = index_at(pointers, at, plan.index_code)
                 if is_outside(index, size):
                     return (p * plan.out[1] + oh) * plan.out[2] + ow
     return NOTHING
@@ -180,18 +180,6 @@ def add_plane(
     return NOTHING
 
 
-@piece
-def zero_exactly(target: int, n: int, unit: Any) -> None:
-    """n zeros of the compute type, no more. Vectors beat the library's fill: the lines are in the first-level cache."""
-    if n >= LANES:
-        for i in range(0, n - LANES + 1, LANES):
-            store(target, i, splat(unit))
-        store(target, n - LANES, splat(unit))
-    else:
-        for i in range(n):
-            write(target, i, unit)
-
-
 def scatter(
     records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
 ) -> int:
@@ -214,7 +202,7 @@ def clear_on(target: int, cleared: int, index: int, size: int, unit: Any) -> int
     if is_outside(index, size):
         return NOTHING
     stop = min(index + CLEARED_AHEAD, size)
-    zero_exactly(target + cleared * itemsize(unit), stop - cleared, unit)
+    fill_exactly(target + cleared * itemsize(unit), stop - cleared, unit, False)
     return stop
 
 
@@ -293,7 +281,7 @@ def fill_plane(plan: Any, grads: int, indices: int, into: int, floats: int, unit
             left += here
     if cleared == NOTHING:
         return False
-    zero_exactly(into + cleared * plan.itemsize, size - cleared, unit)
+    fill_exactly(into + cleared * plan.itemsize, size - cleared, unit, False)
     return True
 
 
@@ -315,7 +303,7 @@ def scatter_dense(
         if planes == 1:
             done = fill_plane(plan, source, pointers, into, floats, unit)
         else:
-            zero_exactly(into, planes * size, unit)
+            fill_exactly(into, planes * size, unit, False)
             if not plan.plain:
                 fetch_row(source, plan.stored, plan.code, planes * number, planes * number, floats, unit)
                 source = floats

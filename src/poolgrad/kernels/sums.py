@@ -76,36 +76,11 @@ def write_sum(plan: Any, target: int, rows: int, count: int, n: int, unit: Any) 
         store_sum_as_bfloats(target, rows, count, n, unit)
 
 
-@piece
+@inlined_piece
 def sum_rows(target: int, rows: int, count: int, n: int, unit: Any) -> None:
-    """Into scratch."""
-    one = read_i64(rows, 0)
-    if count == 1:
-        for i in range(0, n, LANES):
-            store(target, i, load(one, i, unit))
-        return
-    two = read_i64(rows, 8)
-    if count == 2:
-        for i in range(0, n, LANES):
-            store(target, i, add(load(one, i, unit), load(two, i, unit)))
-        return
-    three = read_i64(rows, 16)
-    if count == 3:
-        for i in range(0, n, LANES):
-            store(target, i, add(add(load(one, i, unit), load(two, i, unit)), load(three, i, unit)))
-        return
-    i = 0
-    while i + LANES < n:  # two vectors for each address that is read
-        left = add(add(load(one, i, unit), load(two, i, unit)), load(three, i, unit))
-        right = add(add(load(one, i + LANES, unit), load(two, i + LANES, unit)), load(three, i + LANES, unit))
-        for j in range(3, count):
-            row = read_i64(rows, 8 * j)
-            left, right = add(left, load(row, i, unit)), add(right, load(row, i + LANES, unit))
-        store(target, i, left)
-        store(target, i + LANES, right)
-        i += 2 * LANES
-    if i < n:
-        store(target, i, _sum_at(i, one, two, three, rows, count, unit))
+    """Into scratch, in whole vectors."""
+    if n > 0:
+        store_sum(target, rows, count, n + -n % LANES, unit)
 
 
 @piece

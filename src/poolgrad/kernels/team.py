@@ -29,10 +29,10 @@ from .runner import run_alone, run_part, task_at
 from .task import DONE
 
 # Where things stand in a team's memory. What several cores write has two cache lines of its own.
-LINE = 128
-BUSY, LEFT, PENDING, SLEEPERS, CALLER_SLEEPS, JOB = range(0, 6 * LINE, LINE)
+SPACE = 128
+BUSY, LEFT, PENDING, SLEEPERS, CALLER_SLEEPS, JOB = range(0, 6 * SPACE, SPACE)
 TASK, SCRATCH, ONE, TWO, THREE, PARTS, FIRST_BAD = range(JOB, JOB + 7 * 8, 8)
-MUTEX = JOB + LINE
+MUTEX = JOB + SPACE
 WORK_CAME, WORK_DONE = MUTEX + LOCK_BYTES, MUTEX + 2 * LOCK_BYTES
 TEAM_BYTES = WORK_DONE + LOCK_BYTES
 

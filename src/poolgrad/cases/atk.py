@@ -1,0 +1,202 @@
+"""ATK case files: a JSON list of cases, each with a list of inputs.
+
+A list argument is a list of inputs of type ``attrs`` or ``attr_tuple``, one scalar each. The files say nothing of
+outputs and of the shape of indices: the tool takes them from the forward pass over self, and so does the reader.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from ..contract import Operator, Parameter
+from ..operators import find_operator
+from .building import DTYPE_OF, is_int, is_number, make_case, make_tensor, make_values, pooled_shape, random_for
+from .lines import values_record
+from .model import DEFAULT_FORMATS, DEFAULT_NUMBERS, FORWARD, BadCase, Case, CaseTensor
+
+ADAPTIVE_MAX = "aclnnAdaptiveMaxPool2dBackward"
+_SHORT = {dtype: short for short, dtype in DTYPE_OF.items() if short != "float"}
+# Keys of our own, which tools that read by name do not see.
+_OURS = {"status": "expected_status", "product": "product", "seed": "seed", "why": "why"}
+
+
+def read_atk(text: str, path: str, seed: int) -> Iterator[Case]:
+    try:
+        records = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadCase(f"{path}: expected a JSON list of ATK cases; {error}") from error
+    for number, record in enumerate(records):
+        where = f"{path}, case {number}"
+        if not isinstance(record, dict) or not isinstance(record.get("inputs"), list):
+            raise BadCase(f"{where}: expected an ATK case, an object with aclnn_name and a list of inputs")
+        yield _case(record, where, number, seed)
+
+
+def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
+    try:
+        operator = find_operator(record.get("aclnn_name") or record.get("name"))
+    except ValueError as error:
+        raise BadCase(f"{where}: {error}") from error
+    identity = record.get("id", number)
+    if not isinstance(identity, int | str):
+        raise BadCase(f"{where}: id: expected a number or text, got {identity!r}")
+    name = f"{operator.name.removeprefix('aclnn')}_{identity}"
+    facts = {fact: record.get(key) for fact, key in _OURS.items()} | {"standard": record.get("standard")}
+    facts["seed"] = record.get(_OURS["seed"], seed)
+    tensors: dict[str, CaseTensor | None] = {}
+    numbers: dict[str, Any] = {}
+    for place, group in enumerate(record["inputs"]):
+        given, value, parameter = _input(operator, group, place, where)
+        if parameter is not None and parameter.kind == "tensor":
+            tensors[parameter.name] = _tensor(operator, parameter.name, value, where)
+        else:
+            drawn = [_scalar(one, where, facts["seed"], name, place, i) for i, one in enumerate(value)]
+            numbers[given] = drawn if isinstance(group, list) or parameter is None else drawn[0]
+    _follow_the_forward_pass(operator, tensors, numbers)
+    return make_case(operator, where, name=name, tensors=tensors, numbers=numbers, **facts)
+
+
+def _input(operator: Operator, group: Any, place: int, where: str) -> tuple[str, Any, Parameter | None]:
+    """One input or one list of inputs: its documented name, its record or records, and its parameter."""
+    members = group if isinstance(group, list) else [group]
+    names = [member.get("name") if isinstance(member, dict) else None for member in members]
+    name = names[0] if names and names.count(names[0]) == len(names) else None
+    if not isinstance(name, str):
+        raise BadCase(f"{where}: input {place}: expected an input with a name, or a list of inputs of one name")
+    if name == "output_size" and operator.name == ADAPTIVE_MAX:
+        return name, members, None
+    wanted = "self" if name == "Input" else name.replace("_", "").casefold()
+    for parameter in operator.parameters:
+        if parameter.name.casefold() == wanted:
+            if parameter.kind == "tensor" and isinstance(group, list):
+                raise BadCase(f"{where}: {name}: expected one tensor, got a list")
+            return parameter.name, group if parameter.kind == "tensor" else members, parameter
+    raise BadCase(f"{where}: {operator.name} has no parameter {name!r}")
+
+
+def _tensor(operator: Operator, name: str, record: dict[str, Any], where: str) -> CaseTensor | None:
+    if record.get("shape") is None and record.get("range_values") is None:
+        return None
+    values = FORWARD if name == "indices" else make_values(record.get("range_values"), f"{where}: {name}: range_values")
+    return make_tensor(
+        operator,
+        name,
+        where,
+        dtype=record.get("dtype"),
+        shape=record.get("shape"),
+        format=record.get("format"),
+        values=values,
+    )
+
+
+def _scalar(record: dict[str, Any], where: str, seed: Any, case: str, place: int, position: int) -> Any:
+    """The value of an attribute: itself, in a list of one, or in a range of two to draw from."""
+    value = record.get("range_values")
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(v, bool) for v in value):
+        return bool(value[int(_draw(seed, case, place, position, 0, 1))])
+    if isinstance(value, list) and len(value) == 2 and all(is_int(v) for v in value) and value[0] <= value[1]:
+        return _draw(seed, case, place, position, *value)
+    if value is None or isinstance(value, bool) or is_number(value):
+        return value
+    raise BadCase(f"{where}: {record.get('name')}: expected a value, or a range of two integers, got {value!r}")
+
+
+def _draw(seed: Any, case: str, place: int, position: int, low: int, high: int) -> int:
+    random = random_for(seed if is_int(seed) and seed >= 0 else 0, case, "attribute", place, position)
+    return int(random.integers(low, high, endpoint=True))
+
+
+def _follow_the_forward_pass(
+    operator: Operator, tensors: dict[str, CaseTensor | None], numbers: dict[str, Any]
+) -> None:
+    """Put the forward pass's shapes in the place of placeholders."""
+    self, indices = tensors.get("self"), tensors.get("indices")
+    if self is None:
+        return
+    shape = None
+    if operator.name == ADAPTIVE_MAX:
+        size: list[Any] = numbers.get("output_size") or []
+        if len(size) in (1, 2) and all(is_int(s) for s in size):
+            shape = (*self.shape[:-2], size[0], size[-1])
+            tensors["gradOutput"] = CaseTensor(self.dtype, shape, self.format, values=FORWARD)
+    elif "kernelSize" in numbers:
+        shape = pooled_shape(self, {**DEFAULT_NUMBERS, **numbers})
+    if indices is not None and shape is not None:
+        tensors["indices"] = CaseTensor(indices.dtype, shape, indices.format, values=FORWARD)
+
+
+# Writing.
+
+# The names of inputs where they are not the documented ones.
+_INPUT_NAMES = {
+    "aclnnAvgPool2dBackward": {
+        "kernelSize": "kernel_size",
+        "ceilMode": "ceil_mode",
+        "countIncludePad": "count_include_pad",
+        "divisorOverride": "divisor_override",
+        "cubeMathType": "cube_math_type",
+    },
+    "aclnnAdaptiveAvgPool3dBackward": {"self": "Input"},
+}
+
+
+def atk_record(case: Case, identity: int) -> dict[str, Any] | None:
+    """A case as ATK writes it, as far as its form can say it; None for a null pointer, for which it has no words."""
+    names = _INPUT_NAMES.get(case.operator_name, {})
+    inputs: list[Any] = []
+    for parameter in case.operator.parameters:
+        name = names.get(parameter.name, parameter.name)
+        if parameter.kind == "tensor":
+            tensor = case.tensors[parameter.name]
+            if tensor is None:
+                return None
+            if not parameter.output:
+                inputs.append(_tensor_input(case, name, tensor))
+        elif parameter.kind == "ints":
+            values = case.numbers[parameter.name]
+            if values is None:
+                return None
+            assert isinstance(values, tuple)
+            if values:
+                inputs.append([_attribute(name, "attrs", "int", value) for value in values])
+        else:
+            inputs.append(_attribute(name, "attr", parameter.kind, case.numbers[parameter.name]))
+    if case.operator_name == ADAPTIVE_MAX:
+        inputs.append([_attribute("output_size", "attr_tuple", "int", n) for n in case.tensor("gradOutput").shape[-2:]])
+    record: dict[str, Any] = {
+        "id": identity,
+        "name": f"torch.ops.aten.{case.operator.python_name}",
+        "aclnn_name": case.operator_name.removeprefix("aclnn"),
+        "api_type": f"poolgrad_{case.operator.python_name}",
+        "standard": case.standard or "mixed",
+        "inputs": inputs,
+    }
+    ours = {"status": case.status, "product": case.product, "seed": case.seed or None, "why": case.why or None}
+    return record | {_OURS[fact]: value for fact, value in ours.items() if value is not None}
+
+
+def _tensor_input(case: Case, name: str, tensor: CaseTensor) -> dict[str, Any]:
+    values = values_record(tensor.values)
+    if isinstance(values, dict):
+        values = {"name": "nd", **values}
+    elif not isinstance(values, list):
+        values = ["null"] if isinstance(values, str) and not tensor.values.numbers else [values]
+    record = {
+        "name": name,
+        "type": "tensor",
+        "required": True,
+        "dtype": _SHORT.get(tensor.dtype, tensor.dtype),
+        "shape": list(tensor.shape),
+        "range_values": values,
+    }
+    if tensor.format != DEFAULT_FORMATS[case.operator_name]:
+        record["format"] = tensor.format
+    return record
+
+
+def _attribute(name: str, type: str, dtype: str, value: Any) -> dict[str, Any]:
+    return {"name": name, "type": type, "required": True, "dtype": dtype, "range_values": value}

@@ -1,0 +1,256 @@
+"""From what a file says to a case: names to parameters, forms to types, gaps to defaults. All readers end here."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..contract import Operator, Parameter
+from ..dtypes import DTYPES, FORMATS
+from ..operators.pooling import Windows
+from ..precision.limits import ALIASES, STANDARDS
+from ..products import find_product
+from ..windows import pair
+from .model import (
+    DEFAULT_FORMATS,
+    DEFAULT_NUMBERS,
+    DEFAULT_VALUES,
+    FORWARD,
+    PLANE,
+    WINDOWS,
+    BadCase,
+    Case,
+    CaseTensor,
+    Number,
+    Values,
+)
+
+# The short names of types in case files.
+DTYPE_OF = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "float": "float32"}
+_WORDS = {"forward": FORWARD, "windows": WINDOWS, "plane": PLANE, "null": DEFAULT_VALUES}
+_SPECIAL = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def make_case(
+    operator: Operator,
+    where: str,
+    *,
+    name: str,
+    tensors: Mapping[str, CaseTensor | None],
+    numbers: Mapping[str, Any],
+    **facts: Any,
+) -> Case:
+    """A whole case from the tensors and numbers that a file has; facts are status, product, standard, seed, why."""
+    if not name.isprintable():
+        raise BadCase(f"{where}: name: expected text that can be printed, got {name!r}")
+    complete: dict[str, CaseTensor | None] = {}
+    for parameter in operator.tensors:
+        if parameter.name in tensors:
+            complete[parameter.name] = tensors[parameter.name]
+        else:
+            complete[parameter.name] = _missing_tensor(parameter, complete, where)
+    return Case(
+        name,
+        operator.name,
+        complete,
+        {p.name: _number_of(p, numbers, where) for p in operator.parameters if p.kind != "tensor"},
+        product=_product(facts.get("product"), where),
+        status=optional_int(facts.get("status"), "status", where),
+        standard=_standard(facts.get("standard")),
+        seed=_seed(facts.get("seed"), where),
+        why=str(facts.get("why") or "").encode(errors="replace").decode(),
+    )
+
+
+def random_for(seed: int, case: str, *purpose: str | int) -> np.random.Generator:
+    """Random numbers of one purpose of one case, whatever else is made before, after or at the same time."""
+    digest = hashlib.sha256(repr((case, *purpose)).encode()).digest()
+    return np.random.default_rng([seed, int.from_bytes(digest[:16], "little")])
+
+
+def _missing_tensor(parameter: Parameter, known: Mapping[str, CaseTensor | None], where: str) -> CaseTensor | None:
+    """An output is like self, indices are like gradOutput, as far as the file does not say otherwise."""
+    self, grad = known.get("self"), known.get("gradOutput")
+    if parameter.output:
+        return self and CaseTensor(self.dtype, self.shape, self.format)
+    if parameter.name == "indices":
+        return grad and CaseTensor("int32", grad.shape, grad.format, values=FORWARD)
+    raise BadCase(f"{where}: there is no tensor {parameter.name}; give its dtype and shape")
+
+
+# Numbers.
+
+
+def _number_of(parameter: Parameter, numbers: Mapping[str, Any], where: str) -> Number:
+    name = parameter.name
+    if name not in numbers:
+        if name not in DEFAULT_NUMBERS:
+            raise BadCase(f"{where}: there is no {name}")
+        return DEFAULT_NUMBERS[name]
+    value = numbers[name]
+    if parameter.kind == "ints":
+        return None if value is None else ints(value, name, where)
+    if parameter.kind == "bool":
+        if isinstance(value, bool) or (is_int(value) and value in (0, 1)):
+            return bool(value)
+        raise BadCase(f"{where}: {name}: expected true or false, got {value!r}")
+    return optional_int(value, name, where) or 0
+
+
+def is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def ints(value: Any, name: str, where: str) -> tuple[int, ...]:
+    values = (value,) if is_int(value) else value
+    if isinstance(values, list | tuple) and all(is_int(v) for v in values):
+        return tuple(values)
+    raise BadCase(f"{where}: {name}: expected integers, got {value!r}")
+
+
+def optional_int(value: Any, name: str, where: str) -> int | None:
+    if value is None or is_int(value):
+        return value  # type: ignore[no-any-return]
+    raise BadCase(f"{where}: {name}: expected an integer, got {value!r}")
+
+
+def _seed(value: Any, where: str) -> int:
+    seed = optional_int(value, "seed", where) or 0
+    if seed < 0:
+        raise BadCase(f"{where}: seed: expected 0 or more, got {seed}")
+    return seed
+
+
+def _product(value: Any, where: str) -> str | None:
+    try:
+        return None if value is None else find_product(value).name
+    except ValueError as error:
+        raise BadCase(f"{where}: {error}") from error
+
+
+def _standard(value: Any) -> str | None:
+    """The name of a standard, if it is one of ours; other tools have more, which say nothing about the call."""
+    name = ALIASES.get(value, value) if isinstance(value, str) else None
+    return name if name in STANDARDS else None
+
+
+# Tensors.
+
+
+def make_tensor(
+    operator: Operator,
+    name: str,
+    where: str,
+    *,
+    dtype: Any,
+    shape: Any,
+    format: Any = None,
+    strides: Any = None,
+    offset: Any = 0,
+    storage: Any = None,
+    values: Values | None = None,
+) -> CaseTensor:
+    """A tensor from the forms that a file has; the contract judges what it is, this only whether it is one at all."""
+    at = f"{where}: {name}"
+    if not isinstance(dtype, str):
+        raise BadCase(f"{at}: dtype: expected a name such as float32, got {dtype!r}")
+    if not isinstance(shape, list | tuple):
+        raise BadCase(f"{at}: shape: expected a list of sizes, got {shape!r}")
+    dtype = DTYPE_OF.get(dtype, dtype)
+    if dtype not in DTYPES:
+        raise BadCase(f"{at}: dtype: expected one of {', '.join(DTYPES)}, got {dtype!r}")
+    format = DEFAULT_FORMATS[operator.name] if format is None else format
+    if format not in FORMATS:
+        raise BadCase(f"{at}: format: expected one of {', '.join(FORMATS)}, got {format!r}")
+    sizes = ints(shape, "shape", at)
+    steps = None if strides is None else ints(strides, "strides", at)
+    if steps is not None and len(steps) != len(sizes):
+        raise BadCase(f"{at}: strides: expected {len(sizes)}, one for each size, got {len(steps)}")
+    first = optional_int(offset, "offset", at) or 0
+    room = None if storage is None else ints(storage, "storage", at)
+    if room == sizes and steps is None and not first:  # says nothing that the shape does not say
+        room = None
+    values = values or (FORWARD if name == "indices" else DEFAULT_VALUES)
+    _check_values(operator, name, values, at)
+    return CaseTensor(dtype, sizes, format, steps, first, room, values)
+
+
+def _check_values(operator: Operator, name: str, values: Values, at: str) -> None:
+    """Each kind of values is for some tensors only."""
+    kinds = ["uniform", "constant", "normal"]
+    if name == "indices":
+        kinds[2:] = ["forward", "windows", "plane"]
+    elif name == "gradOutput" and any(p.name == "indices" for p in operator.parameters):
+        kinds.append("forward")
+    if values.kind not in kinds:
+        raise BadCase(f"{at}: data: expected {', '.join(kinds[:-1])} or {kinds[-1]} values, got {values.kind}")
+    numbers = values.numbers
+    if name == "indices" and (any(map(math.isnan, numbers)) or (values.kind == "constant" and math.isinf(numbers[0]))):
+        raise BadCase(f"{at}: data: expected integers, got {numbers}")
+
+
+def make_values(raw: Any, where: str) -> Values:
+    """How a file says what is in a tensor.
+
+    >>> make_values([-2, 2], "here"), make_values(["nan"], "here")
+    (Values(kind='uniform', numbers=(-2.0, 2.0)), Values(kind='constant', numbers=(nan,)))
+    """
+    if raw is None:
+        return DEFAULT_VALUES
+    if isinstance(raw, list | tuple) and len(raw) == 1:
+        return make_values(raw[0], where)
+    if isinstance(raw, str) and raw in _WORDS:
+        return _WORDS[raw]
+    if isinstance(raw, dict) and raw.get("name", "nd") == "nd" and "mean" in raw and "std" in raw:
+        numbers = (*_range(raw["mean"], where), *_range(raw["std"], where))
+        if all(map(math.isfinite, numbers)):
+            return Values("normal", numbers)
+        raise BadCase(f"{where}: expected finite means and deviations, got {raw!r}")
+    if is_number(raw) or (isinstance(raw, str) and raw in _SPECIAL):
+        return Values("constant", (_number(raw, where),))
+    return Values("uniform", _range(raw, where))
+
+
+def _range(raw: Any, where: str) -> tuple[float, float]:
+    """Two bounds, or one number for both."""
+    bounds = raw if isinstance(raw, list | tuple) else (raw, raw)
+    if len(bounds) == 2:
+        low, high = (_number(bound, where) for bound in bounds)
+        if low <= high:
+            return low, high
+    raise BadCase(f"{where}: expected a range [low, high] of values, got {raw!r}")
+
+
+def _number(raw: Any, where: str) -> float:
+    if isinstance(raw, str) and raw in _SPECIAL:
+        return _SPECIAL[raw]
+    if is_number(raw):
+        try:
+            return float(raw)
+        except OverflowError:
+            pass
+    raise BadCase(f"{where}: expected a number, inf, -inf or nan, got {raw!r}")
+
+
+def pooled_shape(self: CaseTensor, numbers: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """The shape of the forward output of max pooling, in self's own format; None if the numbers allow none."""
+    try:
+        names = ("kernelSize", "stride", "padding", "dilation")
+        given = {name: ints(() if numbers[name] is None else numbers[name], name, "") for name in names}
+        kernel, pad, dilation = (pair(given[name]) for name in ("kernelSize", "padding", "dilation"))
+        stride = pair(given["stride"] or given["kernelSize"])
+        last = self.format == "NHWC"
+        sizes = self.shape[-3:-1] if last else self.shape[-2:]
+        axes = zip(sizes, kernel, stride, pad, dilation, strict=True)
+        out = tuple(Windows(*axis, bool(numbers["ceilMode"])).out for axis in axes)
+    except (TypeError, ValueError, IndexError, ZeroDivisionError):
+        return None
+    return (*self.shape[:-3], *out, self.shape[-1]) if last else (*self.shape[:-2], *out)

@@ -1,0 +1,209 @@
+"""A case's data: random numbers as its file asks for, indices, and the golden result. Seeded, in bounded memory.
+
+Planes are worked on in pieces. Which pieces there are follows from the case alone, and each has random numbers of its
+own: so neither the order of pieces nor the number of workers changes a bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import functional
+from ..contract import Call
+from ..files import numpy_dtype
+from ..operators.pooling import plane_sizes, windows_of
+from .building import random_for
+from .forward import forward_max
+from .indices import astray_indices, drawn_indices
+from .judging import product_of
+from .model import Case, Values
+from .places import Places, adaptive_places, fixed_places
+
+Array = NDArray[Any]
+Piece = tuple[int, int]  # the first plane, and one past the last
+
+# Elements of the largest tensor in a piece, if a plane has no more; random numbers that are made at once.
+PIECE, BATCH = 1 << 22, 1 << 18
+# Elements of a plane from which on 16-bit max gradients are not summed in memory.
+LARGE_PLANE = 1 << 26
+
+
+def pieces(case: Case) -> Iterator[Piece]:
+    """The case's planes in portions; one that holds all of them if there is little to do."""
+    count, largest = _lead(case), max(case.tensor(name).count for name in case.tensors)
+    if largest <= PIECE or not count:
+        yield 0, count
+        return
+    many = max(1, PIECE * count // largest)
+    for begin in range(0, count, many):
+        yield begin, min(begin + many, count)
+
+
+def _lead(case: Case) -> int:
+    """How many planes there are to divide; channels that lie side by side stay together."""
+    return math.prod(case.tensor("self").shape[: -_inner(case)])
+
+
+def _inner(case: Case) -> int:
+    """How many axes a plane has."""
+    return 3 if case.operator_name == "aclnnAdaptiveAvgPool3dBackward" or is_channels_last(case) else 2
+
+
+def is_channels_last(case: Case) -> bool:
+    return case.tensor("self").format == "NHWC"
+
+
+def make_piece(case: Case, arrays: Mapping[str, Array], piece: Piece, pause: Callable[[], None]) -> None:
+    """Fill the inputs' planes of a piece. ``pause`` is called now and then; what it raises ends the work."""
+    for place, (name, tensor) in enumerate(case.inputs.items()):
+        assert tensor is not None
+        if tensor.values.kind in ("uniform", "normal", "constant"):
+            random = partial(random_for, case.seed, case.name, place)
+            _fill(_portion(case, arrays[name], piece).reshape(-1), tensor.values, random, piece, pause)
+    if "indices" in arrays and all(array.size for array in arrays.values()):
+        _make_indices(case, arrays, piece, pause)
+
+
+def golden_piece(case: Case, arrays: Mapping[str, Array], piece: Piece, scratch: Path) -> None:
+    """The golden result for the planes of a piece. ``IndexRangeError`` if an index is bad, which may be anywhere.
+
+    ``scratch`` is a directory for what does not fit into memory.
+    """
+    if needs_files(case):
+        for views in _groups(case, arrays, piece):
+            for plane in range(len(views["self"])):
+                _run_wide(case, {name: view[plane : plane + 1] for name, view in views.items()}, scratch)
+    elif piece == (0, _lead(case)):
+        golden_whole(case, arrays)
+    else:
+        for views in _groups(case, arrays, piece):
+            _run(case, views)
+
+
+def needs_files(case: Case) -> bool:
+    """16-bit max gradients are summed in a float32 plane; one so large is kept in a file."""
+    halves = numpy_dtype(case.tensor("self").dtype).itemsize == 2
+    return halves and "indices" in case.tensors and case.plane > LARGE_PLANE
+
+
+def _run_wide(case: Case, plane: Mapping[str, Array], scratch: Path) -> None:
+    """The same sums, in float32 from the beginning, in files that vanish; rounded once at the end."""
+    output = case.operator.output.name
+    with ExitStack() as files:
+        wide = dict(plane)
+        for name in ("gradOutput", output):
+            file = files.enter_context(TemporaryFile(dir=scratch))
+            wide[name] = np.memmap(file, np.float32, "w+", shape=plane[name].shape)
+        _copy(plane["gradOutput"], wide["gradOutput"])
+        _run(case, wide, product=None)
+        _copy(wide[output], plane[output])
+
+
+def _copy(source: Array, target: Array) -> None:
+    """Some rows of a plane at a time, so that little is converted at once."""
+    rows = max(1, BATCH // source.shape[-1])
+    for at in range(0, source.shape[-2], rows):
+        target[..., at : at + rows, :] = source[..., at : at + rows, :]
+
+
+def golden_whole(case: Case, arrays: Mapping[str, Array]) -> None:
+    """The same for all planes at once: its ``IndexRangeError`` names the place."""
+    _run(case, arrays, **({"data_format": "NHWC"} if is_channels_last(case) else {}))
+
+
+def _run(case: Case, arrays: Mapping[str, Array], **options: Any) -> None:
+    tensors = {p.python_name: arrays[p.name] for p in case.operator.tensors if p.name != "self"}
+    numbers = {p.python_name: case.numbers[p.name] for p in case.operator.parameters if p.kind != "tensor"}
+    function = getattr(functional, case.operator.python_name)
+    function(x=arrays["self"].shape, **tensors, **numbers, **({"product": case.product} | options))
+
+
+def _portion(case: Case, array: Array, piece: Piece) -> Array:
+    """The piece's planes of a tensor, which is contiguous."""
+    return array.reshape(_lead(case), *array.shape[array.ndim - _inner(case) :])[slice(*piece)]
+
+
+def _groups(case: Case, arrays: Mapping[str, Array], piece: Piece) -> Iterator[dict[str, Array]]:
+    """The piece's planes, (P, H, W) or (P, D, H, W), as views: all at once, or one image's channels after the other."""
+    portions = {name: _portion(case, array, piece) for name, array in arrays.items()}
+    if is_channels_last(case):
+        for image in range(piece[1] - piece[0]):
+            yield {name: np.moveaxis(portion[image], -1, 0) for name, portion in portions.items()}
+    else:
+        yield portions
+
+
+# Numbers.
+
+
+def _fill(flat: Array, values: Values, random: Any, piece: Piece, pause: Callable[[], None]) -> None:
+    low, high = _limits(flat.dtype)
+    if values.kind == "constant":
+        (value,) = values.numbers
+        flat.fill(min(max(value, low), high) if math.isfinite(value) else value)
+        return
+    if values.kind == "normal":  # one mean and one deviation for the whole tensor
+        lowest_mean, highest_mean, lowest_std, highest_std = values.numbers
+        of_all = random("normal")
+        mean, deviation = of_all.uniform(lowest_mean, highest_mean), of_all.uniform(lowest_std, highest_std)
+    else:
+        bottom, top = (min(max(number, low), high) for number in values.numbers)
+    numbers = random("elements", piece[0])
+    for at in range(0, flat.size, BATCH):
+        pause()
+        part = flat[at : at + BATCH]
+        if values.kind == "normal":
+            part[...] = np.clip(numbers.standard_normal(part.size) * deviation + mean, low, high)
+        elif flat.dtype.kind == "i":
+            part[...] = numbers.integers(int(bottom), int(top), part.size, endpoint=True)
+        else:
+            share = numbers.random(part.size)
+            part[...] = bottom * (1 - share) + top * share
+
+
+def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The least and the greatest finite number; integers stay integers, which are exact."""
+    if dtype.kind == "i":
+        return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    return float(info.min), float(info.max)
+
+
+# Indices.
+
+
+def places_of(case: Case) -> tuple[Places, Places]:
+    """The windows of a max pooling case along H and W."""
+    call = Call(case.operator, product_of(case), case.arguments)
+    if "kernelSize" in case.numbers:
+        rows, columns = (fixed_places(windows) for windows in windows_of(call))
+    else:
+        sizes = zip(plane_sizes(call), case.tensor("gradOutput").shape[-2:], strict=True)
+        rows, columns = (adaptive_places(size, out) for size, out in sizes)
+    return rows, columns
+
+
+def _make_indices(case: Case, arrays: Mapping[str, Array], piece: Piece, pause: Callable[[], None]) -> None:
+    random = random_for(case.seed, case.name, "indices", piece[0])
+    roles = (("values", "gradOutput"), ("indices", "indices"))
+    forward = [(role, name) for role, name in roles if case.tensor(name).values.kind == "forward"]
+    kind = case.tensor("indices").values.kind
+    rows, columns = places_of(case)
+    for views in _groups(case, arrays, piece):
+        if forward:
+            wanted = {role: views[name] for role, name in forward}
+            forward_max(views["self"], rows, columns, pause=pause, **wanted)
+        if kind == "windows":
+            drawn_indices(random, rows, columns, views["indices"], pause=pause)
+        elif kind == "plane":
+            astray_indices(random, case.plane, views["indices"], pause=pause)

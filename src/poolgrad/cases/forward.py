@@ -1,0 +1,213 @@
+"""The forward pass of max pooling, for the indices that gradients need: where the maxima lie.
+
+As torch does it: the first of equal maxima counts, and of several NaN the last. Windows are looked at along W first,
+then along H, block by block, so that memory stays bounded whatever the sizes are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .places import Ints, Places
+
+Array = NDArray[Any]
+Found = tuple[Array, Ints]  # maxima, and where they are
+HEIGHT, WIDTH = 1, 2
+
+# Elements of one block; a few arrays of this many numbers exist at a time.
+BLOCK = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Neighbouring windows of an axis."""
+
+    places: Places
+    begin: int
+    end: int
+
+    @property
+    def windows(self) -> int:
+        return self.end - self.begin
+
+    def ends(self) -> tuple[Ints, Ints]:
+        return self.places.ends(self.begin, self.end)
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """A stretch of the axis that holds all their places: where it begins, and one past its end."""
+        if self.windows == 1 or self.places.windows is None:
+            first, last = self.places.ends(self.begin, self.begin + 1)[0], self.places.ends(self.end - 1, self.end)[1]
+            return int(first[0]), int(last[0]) + 1
+        w = self.places.windows
+        end = (self.end - 1) * w.stride - w.pad + w.dilation * (w.kernel - 1) + 1
+        return max(self.begin * w.stride - w.pad, 0), min(end, w.size)
+
+    @property
+    def reach(self) -> int:
+        first, end = self.bounds
+        return end - first
+
+    def halves(self) -> tuple[_Run, _Run]:
+        middle = (self.begin + self.end) // 2
+        return _Run(self.places, self.begin, middle), _Run(self.places, middle, self.end)
+
+
+def forward_max(
+    x: Array,
+    rows: Places,
+    columns: Places,
+    *,
+    values: Array | None = None,
+    indices: Array | None = None,
+    pause: Callable[[], None] = lambda: None,
+) -> None:
+    """Max pooling of planes (P, H, W) of any strides, written into ``values`` and ``indices`` (P, Ho, Wo).
+
+    ``pause`` is called between blocks; what it raises ends the work.
+    """
+    if x.size and rows.out > 0 and columns.out > 0:
+        _fill(x, _Run(rows, 0, rows.out), _Run(columns, 0, columns.out), values, indices, pause)
+
+
+def _fill(x: Array, rows: _Run, columns: _Run, values: Array | None, indices: Array | None, pause: Any) -> None:
+    """Divide the work until a block of it fits."""
+
+    def part(array: Array | None, index: Any) -> Array | None:
+        return None if array is None else array[index]
+
+    def across(run: _Run, whole: _Run) -> slice:
+        return slice(run.begin - whole.begin, run.end - whole.begin)
+
+    planes, area = len(x), rows.reach * max(columns.windows, columns.reach // columns.windows)
+    if planes > 1 and planes * area > BLOCK:
+        many = max(1, BLOCK // area)
+        for at in range(0, planes, many):
+            of = slice(at, at + many)
+            _fill(x[of], rows, columns, part(values, of), part(indices, of), pause)
+        return
+    splits = rows.windows > 1 and (4 * rows.halves()[0].reach <= 3 * rows.reach or columns.windows == 1)
+    if area > BLOCK and splits:
+        for half in rows.halves():
+            here: Any = (slice(None), across(half, rows))
+            _fill(x, half, columns, part(values, here), part(indices, here), pause)
+    elif area > BLOCK and columns.windows > 1:
+        for half in columns.halves():
+            here = (..., across(half, columns))
+            _fill(x, rows, half, part(values, here), part(indices, here), pause)
+    else:
+        pause()
+        best, place = _maxima(x, rows, columns)
+        if values is not None:
+            values[...] = best
+        if indices is not None:
+            indices[...] = place
+
+
+def _maxima(x: Array, rows: _Run, columns: _Run) -> Found:
+    """Maxima of a block, and their indices."""
+    (top, bottom), (left, right) = rows.bounds, columns.bounds
+    (first_row, last_row), (first, last) = rows.ends(), columns.ends()
+    patch, step = x[:, top:bottom, left:right], rows.places.step
+
+    def search(band: Array, first_row: Ints, last_row: Ints, row_step: int) -> tuple[Array, Ints, Ints]:
+        best, column = _scan(band, first - left, last - left, columns.places.step, WIDTH)
+        best, row = _scan(best, first_row, last_row, row_step, HEIGHT)
+        return best, row, np.take_along_axis(column, row, axis=HEIGHT) + left
+
+    if rows.windows > 1 or patch.size <= 4 * BLOCK:
+        best, row, column = search(patch, first_row - top, last_row - top, step)
+        return best, (row + top) * x.shape[-1] + column
+    # One row of windows that are too high for a block: some of their rows at a time.
+    some = max(1, BLOCK // max(patch.shape[-1], 1)) * step
+    result: Found | None = None
+    for at in range(0, bottom - top, some):
+        band = patch[:, at : at + some : step]
+        best, row, column = search(band, np.zeros(1, np.int64), np.full(1, band.shape[1] - 1), 1)
+        found = best, (row * step + at + top) * x.shape[-1] + column
+        result = found if result is None else _better(*result, *found)
+    assert result is not None
+    return result
+
+
+def _better(best: Array, place: Ints, other: Array, other_place: Ints) -> Found:
+    """Of two candidates the larger one, the first of equals, the last of NaN; ``other`` lies behind ``best``."""
+    wins = (other > best) | (other != other)
+    return np.where(wins, other, best), np.where(wins, other_place, place)
+
+
+def _wide(numbers: Array) -> Array:
+    """Halves are compared in float32, which NumPy does faster."""
+    return numbers.astype(np.float32) if numbers.dtype.itemsize == 2 else numbers
+
+
+def _scan(source: Array, first: Ints, last: Ints, step: int, axis: int) -> Found:
+    """Maxima along an axis of (P, H, W): of each window from ``first`` to ``last``, with their places on that axis."""
+    taps = int(((last - first) // step).max()) + 1
+    if taps > 4 * len(first):
+        return _scan_each(source, first, last, step, axis)
+    at: Ints = _upright(np.arange(source.shape[axis]), axis)
+    length = 1
+    if step == 1 and len(first) * taps > 4 * source.shape[axis]:
+        source, at, length = _runs(_wide(source), at, int((last - first).min()) + 1, axis)
+    stop = np.maximum(last - (length - 1) * step, first)
+    best: Array | None = None
+    for tap in range(-(-taps // length)):
+        # A place beyond its window is the window's last again, which changes nothing.
+        where = np.minimum(first + tap * length * step, stop)
+        other, there = _wide(source.take(where, axis)), at.take(where, axis)
+        if best is None:
+            best, place = other, np.broadcast_to(there, other.shape).copy()
+        else:
+            wins = other > best
+            wins |= other != other
+            np.copyto(best, other, where=wins)
+            np.copyto(place, there, where=wins)
+    assert best is not None
+    return best, place
+
+
+def _upright(numbers: Ints, axis: int) -> Ints:
+    """Numbers along one axis of three."""
+    return numbers.reshape([-1 if i == axis else 1 for i in range(3)])
+
+
+def _along(axis: int, part: slice) -> tuple[slice, ...]:
+    return (*[slice(None)] * axis, part)
+
+
+def _runs(source: Array, at: Ints, shortest: int, axis: int) -> tuple[Array, Ints, int]:
+    """Maxima of all runs of a length, a power of two that fits the shortest window: long windows are made of few."""
+    best, place, length = source, np.broadcast_to(at, source.shape), 1
+    while 2 * length <= shortest:
+        here, behind = _along(axis, slice(None, -length)), _along(axis, slice(length, None))
+        best, place = _better(best[here], place[here], best[behind], place[behind])
+        length *= 2
+    return best, place, length
+
+
+def _scan_each(source: Array, first: Ints, last: Ints, step: int, axis: int) -> Found:
+    """The same for few long windows, one by one."""
+    found = [_scan_one(source, int(one), int(other), step, axis) for one, other in zip(first, last, strict=True)]
+    return np.concatenate([best for best, _ in found], axis), np.concatenate([place for _, place in found], axis)
+
+
+def _scan_one(source: Array, first: int, last: int, step: int, axis: int) -> Found:
+    some = max(1, BLOCK // max(source.size // source.shape[axis], 1)) * step
+    result: Found | None = None
+    for at in range(first, last + 1, some):
+        part = _wide(source[_along(axis, slice(at, min(at + some, last + 1), step))])
+        place = part.argmax(axis, keepdims=True)
+        best = np.take_along_axis(part, place, axis)
+        if np.isnan(best).any():  # argmax finds the first
+            back = part.shape[axis] - 1 - np.isnan(np.flip(part, axis)).argmax(axis, keepdims=True)
+            place = np.where(np.isnan(best), back, place)
+        found = best, place * step + at
+        result = found if result is None else _better(*result, *found)
+    assert result is not None
+    return result

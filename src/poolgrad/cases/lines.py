@@ -1,0 +1,134 @@
+"""Our own case files: JSON lines, one case to a line, parameters by their documented names."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from ..contract import Operator
+from ..operators import find_operator
+from .building import make_case, make_tensor, make_values
+from .model import DEFAULT_VALUES, FORWARD, BadCase, Case, CaseTensor, Values
+
+_FACTS = ("name", "operator", "why", "product", "status", "standard", "seed")
+_TENSOR_KEYS = ("dtype", "shape", "format", "strides", "offset", "storage", "data")
+
+
+def read_lines(text: str, path: str, seed: int) -> Iterator[Case]:
+    """The cases of a file. Empty lines, and lines that begin with ``#``, are passed over."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield _case(_object(line, f"{path}, line {number}"), f"{path}, line {number}", number, seed)
+
+
+def _object(line: str, where: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BadCase(f"{where}: expected one JSON object; {error}") from error
+    if not isinstance(record, dict):
+        raise BadCase(f"{where}: expected one JSON object, got {type(record).__name__}")
+    return record
+
+
+def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
+    try:
+        operator = find_operator(record.get("operator"))
+    except ValueError as error:
+        raise BadCase(f"{where}: {error}") from error
+    name = record.get("name", f"case_{number}")
+    if not isinstance(name, str) or not name:
+        raise BadCase(f"{where}: name: expected some text, got {name!r}")
+    documented = {key: p.name for p in operator.parameters for key in (p.name, p.python_name)}
+    given: dict[str, Any] = {}
+    for key, value in record.items():
+        if key in _FACTS:
+            continue
+        if key not in documented:
+            known = ", ".join((*_FACTS, *(p.name for p in operator.parameters)))
+            raise BadCase(f"{where}: {operator.name} has no parameter {key!r}; a line may have {known}")
+        given[documented[key]] = value
+    tensors = {p.name: _tensor(operator, p.name, given[p.name], where) for p in operator.tensors if p.name in given}
+    facts = {fact: record.get(fact) for fact in _FACTS if fact not in ("name", "operator")}
+    facts["seed"] = record.get("seed", seed)
+    return make_case(operator, where, name=name, tensors=tensors, numbers=given, **facts)
+
+
+def _tensor(operator: Operator, name: str, record: Any, where: str) -> CaseTensor | None:
+    if record is None:
+        return None
+    if not isinstance(record, dict):
+        raise BadCase(f"{where}: {name}: expected an object with dtype and shape, got {record!r}")
+    strange = [key for key in record if key not in _TENSOR_KEYS]
+    if strange:
+        raise BadCase(f"{where}: {name}: unknown {strange[0]!r}; a tensor may have {', '.join(_TENSOR_KEYS)}")
+    data = record.get("data")
+    return make_tensor(
+        operator,
+        name,
+        where,
+        dtype=record.get("dtype"),
+        shape=record.get("shape"),
+        values=None if data is None else make_values(data, f"{where}: {name}: data"),
+        **{key: record[key] for key in ("format", "strides", "offset", "storage") if key in record},
+    )
+
+
+# Writing.
+
+
+def write_line(case: Case) -> str:
+    return json.dumps(as_record(case), ensure_ascii=False)
+
+
+def as_record(case: Case) -> dict[str, Any]:
+    """The case as an object for JSON; what has its default is left out."""
+    record: dict[str, Any] = {"name": case.name, "operator": case.operator_name}
+    facts = {"why": case.why or None, "product": case.product, "status": case.status, "standard": case.standard}
+    record |= {fact: value for fact, value in facts.items() if value is not None}
+    if case.seed:
+        record["seed"] = case.seed
+    output, self = case.operator.output.name, case.tensors["self"]
+    like_self = None if self is None else CaseTensor(self.dtype, self.shape, self.format)
+    for parameter in case.operator.parameters:
+        name = parameter.name
+        if parameter.kind != "tensor":
+            record[name] = case.numbers[name]
+        elif name != output or case.tensors[name] != like_self:
+            record[name] = _tensor_record(name, case.tensors[name])
+    return record
+
+
+def _tensor_record(name: str, tensor: CaseTensor | None) -> dict[str, Any] | None:
+    if tensor is None:
+        return None
+    record: dict[str, Any] = {"dtype": tensor.dtype, "shape": tensor.shape, "format": tensor.format}
+    for key, value, default in (("strides", tensor.strides, None), ("offset", tensor.offset, 0)):
+        if value != default:
+            record[key] = value
+    if tensor.storage is not None:
+        record["storage"] = tensor.storage
+    if tensor.values != (FORWARD if name == "indices" else DEFAULT_VALUES):
+        record["data"] = values_record(tensor.values)
+    return record
+
+
+def values_record(values: Values) -> Any:
+    """The values as a file says them."""
+    if not values.numbers:
+        return values.kind
+    numbers = [number if math.isfinite(number) else str(number) for number in values.numbers]
+    if values.kind == "normal":
+        return {"mean": numbers[:2], "std": numbers[2:]}
+    return numbers if values.kind == "uniform" else numbers[0]
+
+
+def digest(case: Case) -> str:
+    """Equal for cases whose inputs and results are equal."""
+    record = {**as_record(case), "seed": case.seed}
+    for remark in ("why", "status", "standard"):
+        record.pop(remark, None)
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

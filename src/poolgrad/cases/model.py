@@ -1,0 +1,129 @@
+"""A case: one call of an operator and how its data are made, as a file describes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..contract import Operator, Value
+from ..dtypes import dtype_named
+from ..files import BadFile
+from ..operators import REGISTRY
+from ..tensor import Tensor, contiguous_strides
+
+# What an array of integers or a number of a call may be; None stands for a null pointer.
+Number = tuple[int, ...] | int | bool | None
+
+# Formats of tensors for which a file names none: those of the Pythonic layer.
+DEFAULT_FORMATS = {
+    "aclnnAvgPool2dBackward": "NCHW",
+    "aclnnAdaptiveAvgPool3dBackward": "ND",
+    "aclnnMaxPool2dWithIndicesBackward": "NCHW",
+    "aclnnAdaptiveMaxPool2dBackward": "ND",
+}
+# What a call without that parameter means, as in the Pythonic layer. kernelSize has no default.
+DEFAULT_NUMBERS: dict[str, Number] = {
+    "stride": (),
+    "padding": (0,),
+    "dilation": (1,),
+    "ceilMode": False,
+    "countIncludePad": True,
+    "divisorOverride": 0,
+    "cubeMathType": 0,
+}
+
+
+class BadCase(BadFile):
+    """A case file that can't be used, in one line: where, what was expected, what is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """How a tensor's elements are made.
+
+    ``uniform`` (low, high); ``normal`` (lowest and highest mean, lowest and highest standard deviation); ``constant``
+    (value); ``forward``: what the forward pass over self gives, for indices and for gradients of max pooling;
+    ``windows``: indices drawn from their windows; ``plane``: indices drawn from the whole plane.
+    """
+
+    kind: str
+    numbers: tuple[float, ...] = ()
+
+
+FORWARD, WINDOWS, PLANE = Values("forward"), Values("windows"), Values("plane")
+DEFAULT_VALUES = Values("uniform", (-1.0, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class CaseTensor:
+    """A tensor of a case. Strides and offset count elements; without strides it is contiguous."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    format: str
+    strides: tuple[int, ...] | None = None
+    offset: int = 0
+    storage: tuple[int, ...] | None = None
+    values: Values = DEFAULT_VALUES
+
+    @property
+    def count(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        return contiguous_strides(self.shape) if self.strides is None else self.strides
+
+    def described(self) -> Tensor:
+        """As contract and plan see it."""
+        dtype = dtype_named(self.dtype)
+        return Tensor(dtype, self.shape, tuple(step * dtype.itemsize for step in self.steps), self.format)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One call under the documented names. ``status`` is what the file expects, None if it does not say."""
+
+    name: str
+    operator_name: str
+    tensors: Mapping[str, CaseTensor | None]
+    numbers: Mapping[str, Number] = field(default_factory=dict)
+    product: str | None = None
+    status: int | None = None
+    standard: str | None = None
+    seed: int = 0
+    why: str = ""
+
+    @property
+    def operator(self) -> Operator:
+        return REGISTRY[self.operator_name]
+
+    @property
+    def output(self) -> CaseTensor | None:
+        return self.tensors[self.operator.output.name]
+
+    @property
+    def inputs(self) -> dict[str, CaseTensor | None]:
+        """The tensors that are given, in the order of the parameters."""
+        return {p.name: self.tensors[p.name] for p in self.operator.tensors if not p.output}
+
+    @property
+    def arguments(self) -> dict[str, Value]:
+        """Every argument as the contract sees it."""
+        tensors = {name: None if tensor is None else tensor.described() for name, tensor in self.tensors.items()}
+        return {
+            p.name: tensors[p.name] if p.kind == "tensor" else self.numbers[p.name] for p in self.operator.parameters
+        }
+
+    @property
+    def plane(self) -> int:
+        """Elements of one plane of self."""
+        self_ = self.tensor("self")
+        return math.prod(self_.shape[-3:-1] if self_.format == "NHWC" else self_.shape[-2:])
+
+    def tensor(self, name: str) -> CaseTensor:
+        """A tensor that the contract has found to be there."""
+        tensor = self.tensors[name]
+        assert tensor is not None, name
+        return tensor

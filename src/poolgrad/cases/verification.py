@@ -1,0 +1,126 @@
+"""What someone's device wrote, against the golden results of a case file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..contract import Call
+from ..files import SUFFIXES, BadFile, read_array
+from ..operators.average import cube_rounding
+from ..precision import Comparison, NotComparable, compare
+from ..status import ACLNN_SUCCESS, name_of
+from .data import Array
+from .judging import product_of
+from .lines import digest
+from .model import Case
+from .naming import directory_name
+from .work import GOLDEN
+
+PASS, FAIL, MISSING, BAD, REFUSED = "pass", "fail", "missing", "bad", "refused"
+# The worst first.
+ORDER = (BAD, MISSING, FAIL, PASS, REFUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one case: pass or fail, an output that is missing or can't be used, or a refusal with no output."""
+
+    case: str
+    verdict: str
+    text: str
+    comparison: Comparison | None = None
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """Sorts the worst first: by verdict, then by how much passed, then by the largest error."""
+        c = self.comparison
+        figures = (c.share_passed, -c.max_ulp) if c else (1.0, 0)
+        return (ORDER.index(self.verdict), *figures, self.case)
+
+
+def verify(
+    cases: Sequence[Case],
+    entries: Mapping[str, tuple[int, str]],
+    root: Path,
+    actual: Path,
+    *,
+    standard: str | None,
+    jobs: int,
+) -> Iterator[Outcome]:
+    """An outcome for each case, in their order. ``BadFile`` if a golden result is not that of its case.
+
+    ``entries`` are the manifest's statuses and digests.
+    """
+    for case in cases:
+        if case.name not in entries:
+            raise BadFile(f"{root} has no golden result for the case {case.name!r}; run poolgrad golden again")
+        if entries[case.name][1] != digest(case):
+            raise BadFile(f"{root}: the case {case.name!r} has changed since; run poolgrad golden again")
+
+    def one(case: Case) -> Outcome:
+        try:
+            return _outcome(case, entries[case.name][0], root, actual, standard)
+        except (BadFile, NotComparable) as error:
+            return Outcome(case.name, BAD, str(error))
+
+    pool = ThreadPoolExecutor(jobs, "verify")
+    try:
+        yield from pool.map(one, cases)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _outcome(case: Case, status: int, root: Path, actual: Path, standard: str | None) -> Outcome:
+    name = directory_name(case.name)
+    told = _status(actual / name / "status.txt")
+    if told not in (None, status):
+        return Outcome(case.name, FAIL, f"status {_named(told)}; expected {_named(status)}")
+    if status != ACLNN_SUCCESS:
+        if told is None:
+            return Outcome(case.name, REFUSED, f"status {_named(status)}; no output to compare")
+        return Outcome(case.name, PASS, f"status {_named(status)}, as expected")
+    output = case.output
+    assert output is not None
+    standard = standard or case.standard or "mixed"
+    arrays: dict[str, Array | None] = {"actual": None, "third_party": None}
+    for part in ("actual", "third_party") if standard == "cross_check" else ("actual",):
+        path = _found(actual, name, part)
+        if path is None:
+            return Outcome(case.name, MISSING, f"there is no {actual / name / part}.npy or .bin")
+        arrays[part] = read_array(path, dtype=output.dtype, shape=output.shape)
+    golden = read_array(root / name / f"{GOLDEN}.npy", dtype=output.dtype, shape=output.shape)
+    found = compare(arrays["actual"], golden, standard, third_party=arrays["third_party"], hf32=_is_hf32(case))
+    text = found.summary().removeprefix(f"{found.verdict} ")
+    return Outcome(case.name, PASS if found.passed else FAIL, text, found)
+
+
+def _found(actual: Path, name: str, part: str) -> Path | None:
+    """A directory per case, or, for outputs, a file per case."""
+    places = [actual / name / f"{part}{suffix}" for suffix in SUFFIXES]
+    if part == "actual":
+        places += [actual / f"{name}{suffix}" for suffix in SUFFIXES]
+    return next((path for path in places if path.exists()), None)
+
+
+def _status(path: Path) -> int | None:
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise BadFile(f"{path}: expected a status such as 161002 and nothing else") from error
+
+
+def _named(status: int | None) -> str:
+    return f"{status} {name_of(status or 0)}"
+
+
+def _is_hf32(case: Case) -> bool:
+    """Whether the device computes the case in HF32."""
+    if "cubeMathType" not in case.numbers:
+        return False
+    return str(cube_rounding(Call(case.operator, product_of(case), case.arguments))).startswith("hf32")

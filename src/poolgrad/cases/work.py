@@ -1,0 +1,160 @@
+"""One case on its way to files: inputs, golden result, and last the record that says that all of it is there."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..errors import IndexRangeError
+from ..files import BadFile, create_array, numpy_dtype, whole_file
+from ..status import ACLNN_SUCCESS
+from .data import Array, Piece, golden_piece, golden_whole, make_piece, needs_files, pieces
+from .lines import as_record, digest
+from .model import Case
+from .naming import directory_name
+
+RECORD = "case.json"
+GOLDEN = "golden"
+HEADER, PAGE = 128, 4096  # bytes before an array, and what disks are given out by
+
+
+def file_of(case: Case, parameter: str) -> str:
+    """The name of a tensor's file: the parameter's, and ``golden`` for the result."""
+    return f"{GOLDEN if parameter == case.operator.output.name else parameter}.npy"
+
+
+def bytes_of(case: Case) -> int:
+    """What a case takes on the disk."""
+    tensors = [case.tensor(name) for name in case.tensors]
+    sizes = [numpy_dtype(tensor.dtype).itemsize * tensor.count + HEADER for tensor in tensors]
+    scratch = 8 * case.plane if needs_files(case) else 0
+    return scratch + sum(-(-size // PAGE) * PAGE for size in (*sizes, PAGE))
+
+
+def finished(case: Case, directory: Path) -> dict[str, Any] | None:
+    """The record of a case that was made before from the same description, if all its files are there."""
+    try:
+        record = json.loads((directory / RECORD).read_text())
+        same = record["digest"] == digest(case) and record["poolgrad"] == __version__
+        there = all((directory / f["file"]).stat().st_size == f["bytes"] for f in record["tensors"].values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return record if same and there else None
+
+
+class Work:
+    """A case's files while they are made: opened, filled piece by piece by any thread, and then closed or dropped."""
+
+    def __init__(self, case: Case, root: Path) -> None:
+        self.case = case
+        self.directory = root / directory_name(case.name)
+        self.pieces = list(pieces(case))
+        self.left = len(self.pieces)
+        self._inputs, self._output = contextlib.ExitStack(), contextlib.ExitStack()
+        self._arrays: dict[str, Array] = {}
+        self._bad_index = threading.Event()
+
+    def open(self) -> None:
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            (self.directory / RECORD).unlink(missing_ok=True)  # what was there is no longer whole
+            for rest in self.directory.glob(".*.part*"):  # of a process that was killed
+                rest.unlink(missing_ok=True)
+        except OSError as error:
+            raise BadFile(f"{self.directory} can't be written: {error.strerror or error}") from error
+        for parameter in self.case.operator.tensors:
+            tensor = self.case.tensor(parameter.name)
+            stack = self._output if parameter.output else self._inputs
+            path = self.directory / file_of(self.case, parameter.name)
+            array = stack.enter_context(create_array(path, tensor.dtype, tensor.shape))
+            self._arrays[parameter.name] = array
+
+    def run(self, piece: Piece, pause: Callable[[], None]) -> None:
+        """Make the inputs and the result of a piece."""
+        make_piece(self.case, self._arrays, piece, pause)
+        if not self._bad_index.is_set():
+            try:
+                golden_piece(self.case, self._arrays, piece, self.directory)
+            except IndexRangeError:
+                self._bad_index.set()
+
+    def close(self) -> dict[str, Any]:
+        """Give the files their names, and write the record. A bad index leaves inputs only, and its status."""
+        error = self._index_error() if self._bad_index.is_set() else None
+        if error is not None:
+            _drop(self._output)
+            (self.directory / file_of(self.case, self.case.operator.output.name)).unlink(missing_ok=True)
+        self._arrays.clear()
+        self._inputs.close()
+        self._output.close()
+        record = self._record(error)
+        write_text(self.directory / RECORD, json.dumps(record, ensure_ascii=False) + "\n")
+        return record
+
+    def drop(self) -> None:
+        """Leave nothing of what is not finished."""
+        self._arrays.clear()
+        _drop(self._output)
+        _drop(self._inputs)
+        with contextlib.suppress(OSError):
+            self.directory.rmdir()  # if nothing is in it
+
+    def _index_error(self) -> IndexRangeError | None:
+        try:
+            golden_whole(self.case, self._arrays)
+        except IndexRangeError as error:
+            return error
+        return None
+
+    def _record(self, error: IndexRangeError | None) -> dict[str, Any]:
+        case, output = self.case, self.case.operator.output.name
+        names = [name for name in case.tensors if error is None or name != output]
+        return {
+            **entry(case, ACLNN_SUCCESS if error is None else error.status, None if error is None else str(error)),
+            "poolgrad": __version__,
+            "tensors": {name: self._file(name) for name in names},
+        }
+
+    def _file(self, name: str) -> dict[str, Any]:
+        tensor, file = self.case.tensor(name), file_of(self.case, name)
+        with open(self.directory / file, "rb") as opened:
+            sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
+            size = os.fstat(opened.fileno()).st_size
+        return {"file": file, "dtype": tensor.dtype, "shape": tensor.shape, "bytes": size, "sha256": sha256}
+
+
+def entry(case: Case, status: int, message: str | None) -> dict[str, Any]:
+    """What the manifest says of any case."""
+    return {
+        "name": case.name,
+        "directory": directory_name(case.name),
+        "status": status,
+        "expected_status": case.status,
+        "message": message,
+        "seed": case.seed,
+        "digest": digest(case),
+        "case": as_record(case),
+    }
+
+
+class _Dropped(Exception):
+    pass
+
+
+def _drop(stack: contextlib.ExitStack) -> None:
+    """Leave the blocks as if something had failed in them, so that their files never appear."""
+    with contextlib.suppress(_Dropped):
+        stack.__exit__(_Dropped, _Dropped(), None)
+
+
+def write_text(path: Path, text: str) -> None:
+    """A whole file, or the one that was there."""
+    with whole_file(path, len(text)) as temporary:
+        temporary.write_text(text, encoding="utf-8")

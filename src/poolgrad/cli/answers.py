@@ -1,0 +1,74 @@
+"""The contract's answers, for people and for machines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+from rich.table import Table
+
+from ..contract import Operator
+from ..errors import AclnnError
+from ..products import ANY, Product
+from ..status import name_of
+from .terminal import screen
+
+if TYPE_CHECKING:
+    from ..cases.judging import Answer
+
+
+def as_data(operator: Operator, product: Product, answer: Answer) -> dict[str, object]:
+    data: dict[str, object] = {
+        "operator": operator.name,
+        "product": None if product is ANY else product.name,
+        "accepted": answer.row is None,
+        "status": answer.status,
+        "status_name": name_of(answer.status),
+    }
+    if answer.row is not None and answer.broken is not None:
+        data |= {
+            "parameter": answer.broken.parameter,
+            "expected": answer.broken.expected,
+            "got": answer.broken.got,
+            "change": answer.broken.change,
+            "rule": answer.row.key,
+            "says": answer.row.says,
+            "source": answer.row.source,
+            "message": str(answer.error),
+        }
+    return data
+
+
+def error_as_data(error: AclnnError) -> dict[str, object]:
+    """A refusal that came while the call ran, in the same form."""
+    return {
+        "operator": error.operator,
+        "product": error.product,
+        "accepted": False,
+        "status": error.status,
+        "status_name": name_of(error.status),
+        "parameter": error.parameter,
+        "message": str(error),
+    }
+
+
+def show(operator: Operator, product: Product, answer: Answer) -> None:
+    """The answer of one product, on the screen."""
+    call = operator.name if product is ANY else f"{operator.name} on {product.name}"
+    if answer.row is None or answer.broken is None:
+        screen.print(f"[green]accepted[/]: {call}")
+        return
+    screen.print(f"[red]refused[/]: {call}: {answer.status} {name_of(answer.status)}")
+    parameter = next((p for p in operator.parameters if p.name == answer.broken.parameter), None)
+    alias = f" ({parameter.python_name})" if parameter and parameter.python_name != parameter.name else ""
+    table = Table.grid(padding=(0, 2))
+    for word, text in (
+        ("parameter", answer.broken.parameter + alias),
+        ("expected", answer.broken.expected),
+        ("got", answer.broken.got),
+        ("change", answer.broken.change),
+        ("rule", f"{answer.row.key}: {answer.row.says}"),
+        ("source", answer.row.source),
+    ):
+        table.add_row(word, escape(text))
+    screen.print(table)

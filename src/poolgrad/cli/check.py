@@ -1,0 +1,144 @@
+"""``poolgrad check``: would this call be accepted, and if not, why?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+
+from ..operators import find_operator
+from ..products import ANY, PRODUCTS, Product
+from ..status import ACL_ERROR_RT_AICORE_EXCEPTION
+from .answers import as_data, show
+from .line import DType, Format, IndicesDType, Line, Shape, takes_numbers
+from .names import ProductName, operator_named, product_named
+from .terminal import NO, AsJson, BadInput, print_json, screen
+
+if TYPE_CHECKING:
+    from ..cases.judging import Answer
+
+TENSOR = "SHAPE[:DTYPE][:FORMAT][:strides=...], an .npy file, or null."
+
+
+def _tensor(*names: str, help: str) -> Any:
+    return typer.Option(*names, metavar="TENSOR", help=help, show_default=False)
+
+
+@takes_numbers
+def check(
+    operator: Annotated[
+        str, typer.Argument(metavar="OP|CASES", help="The operator, or a case file.", show_default=False)
+    ],
+    numbers: dict[str, Any],
+    grad_output: Annotated[
+        str | None, _tensor("--grad-output", help=f"{TENSOR} As the windows give it, if absent.")
+    ] = None,
+    x: Annotated[str | None, _tensor("--x", "--x-shape", help=f"The input (self). {TENSOR}")] = None,
+    indices: Annotated[str | None, _tensor("--indices", help="Like --grad-output, if absent.")] = None,
+    out: Annotated[str | None, _tensor("--out", help="The output. Like --x, if absent.")] = None,
+    dtype: DType = None,
+    indices_dtype: IndicesDType = None,
+    format: Format = None,
+    shape: Shape = None,
+    product: ProductName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say whether a call would be accepted: status, parameter, rule and where the rule comes from.
+
+    Nothing is computed and no memory is taken, so any size may be asked about. Without --product the answers of all
+    products; the exit code is 0 if one of them at least accepts the call, else 1.
+    Of a case file every case is checked, and the exit code is 0 if each gets the status that it expects (0 if it
+    names none; an index outside its plane, 507015, shows only when a call runs).
+
+    Examples:
+
+    `poolgrad check AvgPool2dBackward --x 1,16,4,4 --kernel-size 3 --padding 2 --product "Atlas A2"`
+
+    `poolgrad check MaxPool2dWithIndicesBackward --x 8,64,56,56:float16 --kernel-size 3 --stride 2`
+
+    `poolgrad check suite.json --product Ascend910B`
+    """
+    tensors = {"grad_output": grad_output, "x": x, "indices": indices, "out": out}
+    if _is_file(operator):
+        given = {name: value for name, value in {**tensors, **numbers}.items() if value is not None}
+        if given:
+            raise BadInput(f"{operator}: a case file has its own tensors and numbers; leave out {', '.join(given)}")
+        _check_file(operator, product, as_json)
+        return
+    from ..cases.judging import judge
+
+    op = operator_named(operator)
+    case = Line(op, tensors, numbers, dtype, indices_dtype, format, shape).case()
+    wanted = (*PRODUCTS, ANY) if product is None else (product_named(product),)
+    answers = {where: judge(case, where) for where in wanted}
+    if as_json:
+        data = [as_data(op, where, answer) for where, answer in answers.items()]
+        print_json(data[0] if product is not None else {"operator": op.name, "answers": data})
+    elif product is None:
+        _show_products(answers)
+    else:
+        show(op, wanted[0], answers[wanted[0]])
+    # What no product has, such as float64, is only a remark.
+    if not any(answer.row is None for where, answer in answers.items() if product is not None or where is not ANY):
+        raise typer.Exit(NO)
+
+
+def _is_file(name: str) -> bool:
+    """Whether a case file is meant; operators have names with dots, too."""
+    try:
+        find_operator(name)
+        return False
+    except ValueError:
+        return bool(Path(name).suffix) or os.path.isfile(name)
+
+
+def _show_products(answers: Mapping[Product, Answer]) -> None:
+    """A line for each product, and below them each reason once."""
+    table = Table("product", "status", "parameter", Column("rule", overflow="fold"), "source")
+    reasons: dict[tuple[str, str], str] = {}
+    for product, answer in answers.items():
+        if answer.row is None or answer.broken is None:
+            table.add_row(product.name, "[green]0 accepted[/]")
+            continue
+        row, broken = answer.row, answer.broken
+        table.add_row(product.name, f"[red]{answer.status}[/]", broken.parameter, row.key, row.source)
+        reason = f"- {row.key}: {row.says}; expected {broken.expected}; got {broken.got}. {broken.change}"
+        reasons.setdefault((row.key, broken.expected), reason)
+    screen.print(table)
+    for reason in reasons.values():
+        screen.print(reason, markup=False, soft_wrap=True)
+
+
+def _check_file(path: str, product: str | None, as_json: bool) -> None:
+    from ..cases import BadCase, read_cases
+    from ..cases.judging import judge, product_of
+
+    try:
+        cases = read_cases(path)
+    except BadCase as error:
+        raise BadInput(str(error)) from error
+    table = Table(Column("case", overflow="fold"), "product", "expected", "status", "parameter", "rule", "source")
+    records, as_expected = [], 0
+    for case in cases:
+        where = product_of(case) if product is None else product_named(product)
+        answer, expected = judge(case, where), case.status or 0
+        # A bad index shows only when the call runs; until then it is accepted.
+        right = answer.status == (0 if expected == ACL_ERROR_RT_AICORE_EXCEPTION else expected)
+        as_expected += right
+        records.append({"case": case.name, "expected": expected, "as_expected": right})
+        records[-1] |= as_data(case.operator, where, answer)
+        why = (answer.broken.parameter, answer.row.key, answer.row.source) if answer.row and answer.broken else ()
+        status = f"[{'green' if right else 'red'}]{answer.status}[/]"
+        table.add_row(escape(case.name), "—" if where is ANY else where.name, str(expected), status, *why)
+    if as_json:
+        print_json(records)
+    else:
+        screen.print(table)
+        screen.print(f"{as_expected} of {len(cases)} cases have the status that they expect")
+    if as_expected < len(cases):
+        raise typer.Exit(NO)

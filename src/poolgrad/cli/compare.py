@@ -1,0 +1,146 @@
+"""``poolgrad compare``: the verdict on a tensor by a named precision standard, and a page that shows its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from ..checks import listed
+from ..precision.comparison import percent
+from ..precision.limits import LEVELS, STANDARDS
+from .line import integers
+from .terminal import NO, AsJson, BadInput, print_json, progress, screen
+
+if TYPE_CHECKING:
+    from ..precision import Comparison
+    from ..precision.comparing import Tensors
+
+_FILE = "an .npy file, or a .bin file with --dtype and --shape"
+
+
+def _option(*names: str, help: str, metavar: str | None = None) -> Any:
+    return typer.Option(*names, help=help, metavar=metavar, show_default=False)
+
+
+def compare(
+    actual: Annotated[Path, typer.Argument(metavar="ACTUAL", help=f"What a device computed: {_FILE}.")],
+    golden: Annotated[Path, typer.Argument(metavar="GOLDEN", help="What it should have computed: a file likewise.")],
+    standard: Annotated[
+        str, typer.Option(metavar="STANDARD", help=f"{listed(STANDARDS)}.", autocompletion=lambda: list(STANDARDS))
+    ] = "mixed",
+    third_party: Annotated[
+        Path | None, _option("--third-party", metavar="FILE", help="For cross_check: another device's result.")
+    ] = None,
+    level: Annotated[str, typer.Option(metavar="LEVEL", help=f"For cross_check: {listed(LEVELS)}.")] = "L1",
+    hf32: Annotated[bool, _option("--hf32", help="The float32 tensor was computed in HF32.")] = False,
+    dtype: Annotated[str | None, _option("--dtype", metavar="T", help="Type of what .bin files hold.")] = None,
+    golden_dtype: Annotated[
+        str | None, _option("--golden-dtype", metavar="T", help="Type of a golden .bin file, if it is a wider one.")
+    ] = None,
+    shape: Annotated[str | None, _option("--shape", metavar="SHAPE", help="Shape of what .bin files hold.")] = None,
+    html: Annotated[
+        Path | None, _option("--html", metavar="FILE", help="Write a page with histogram and mismatch map.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge a tensor against its golden one by a named precision standard.
+
+    The exit code is 0 if it passes, 1 if it fails, 2 if the two can't be compared. docs/compare.md has the standards.
+
+    Examples:
+
+    `poolgrad compare out.npy golden.npy`
+
+    `poolgrad compare out.bin golden.bin --dtype bfloat16 --shape 1,16,4,4 --standard stat_rel_err --html report.html`
+
+    `poolgrad compare npu.npy golden.npy --standard cross_check --third-party gpu.npy --level L2`
+    """
+    from ..files import read_array
+    from ..precision.comparing import NotComparable, Tensors
+
+    if html is not None and html.suffix.lower() not in (".html", ".htm"):
+        raise BadInput(f"--html: expected a name that ends in .html, got {html}")
+    sizes = None if shape is None else integers(shape, "--shape")
+
+    def read(path: Path, told: str | None) -> Any:
+        raw = path.suffix.lower() == ".bin"
+        if raw and (told is None or sizes is None):
+            raise BadInput(f"{path}: a .bin file does not say what it holds; give --dtype and --shape")
+        return read_array(path, dtype=told, shape=sizes if raw else None)
+
+    tensors = Tensors(
+        read(actual, dtype),
+        read(golden, golden_dtype or (dtype if golden.suffix.lower() == ".bin" else None)),
+        None if third_party is None else read(third_party, dtype),
+    )
+    try:
+        answer = _judge(tensors, standard, level, hf32, (str(actual), str(golden)), html)
+    except NotComparable as error:
+        raise BadInput(str(error)) from error
+    if as_json:
+        print_json({"actual": str(actual), "golden": str(golden), **answer.as_data(), "html": html and str(html)})
+    else:
+        _show(answer, html)
+    if not answer.passed:
+        raise typer.Exit(NO)
+
+
+def _judge(
+    tensors: Tensors, standard: str, level: str, hf32: bool, names: tuple[str, str], html: Path | None
+) -> Comparison:
+    from ..precision.comparing import judge_for, judge_tensors
+    from ..precision.report import page
+
+    judge = judge_for(tensors, standard, level=level, hf32=hf32)  # before any bar is drawn: it may refuse
+    with progress("comparing", tensors.actual.size * (1 if html is None else 2)) as bar:
+        advance = partial(bar.advance, bar.tasks[0].id)
+        answer = judge_tensors(tensors, standard, level=level, hf32=hf32, advance=advance)
+        if html is not None:
+            _write(html, page(tensors, judge, answer, names, advance))
+    return answer
+
+
+def _write(path: Path, pieces: Iterable[str]) -> None:
+    from ..files import BadFile, whole_file
+
+    with whole_file(path) as temporary:
+        try:
+            with open(temporary, "x", encoding="utf-8") as file:
+                file.writelines(pieces)
+        except OSError as error:
+            raise BadFile(f"{path} can't be written: {error.strerror or error}") from error
+
+
+def _show(answer: Comparison, html: Path | None) -> None:
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, value in _lines(answer):
+        table.add_row(name, Text(value))
+    colour = "green" if answer.passed else "red"
+    kind = f"{answer.dtype}, HF32" if answer.hf32 else answer.dtype
+    screen.print(f"[bold {colour}]{answer.verdict}[/] by {answer.standard} ({kind})")
+    for reason in answer.reasons:
+        screen.print(f"  {reason}", markup=False, soft_wrap=True)
+    screen.print(table)
+    if html is not None:
+        screen.print(f"wrote {html}", markup=False, soft_wrap=True)
+
+
+def _lines(answer: Comparison) -> Iterator[tuple[str, str]]:
+    """Everything that is known, as names and values."""
+    share = percent(answer.count_passed, answer.count)
+    yield "elements", f"{answer.count} in shape {list(answer.shape)}, {share} {answer.what_counts}"
+    yield "relative errors", f"mean (MERE) {answer.mere:.4g}, largest (MARE) {answer.mare:.4g}"
+    yield "largest errors", f"{answer.max_abs:.4g} absolute, {answer.max_ulp} ULP"
+    yield "mismatches", f"{answer.nan_mismatches} NaN, {answer.inf_mismatches} Inf"
+    for name, value in answer.figures.items():
+        yield name.replace("_", " "), f"{value:.4g}"
+    for name, position in (("first at", answer.first), ("worst at", answer.worst)):
+        if position is not None:
+            yield name, str(position)
+    yield "thresholds", ", ".join(f"{name} {value:g}" for name, value in answer.thresholds.items())

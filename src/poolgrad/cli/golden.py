@@ -1,0 +1,72 @@
+"""``poolgrad golden``: inputs and golden results for a whole case file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import TaskID
+
+from .names import ProductName, product_named
+from .terminal import NO, AsJson, print_json, progress, screen
+
+CaseFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CASES",
+        help="A case file: ATK JSON, TTK aclnn CSV or JSON lines, told apart by content.",
+        show_default=False,
+    ),
+]
+Seed = Annotated[int, typer.Option(help="For cases that have no seed of their own.", min=0)]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Workers; all cores if not given.", show_default=False)]
+
+
+def golden(
+    cases: CaseFile,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where a directory per case goes.", show_default=False)
+    ],
+    jobs: Jobs = None,
+    seed: Seed = 0,
+    product: ProductName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make inputs and golden outputs for all cases of a file.
+
+    Each case gets a directory with `gradOutput.npy`, `self.npy`, `indices.npy` and `golden.npy`; `manifest.json` lists
+    them all. A case that the contract refuses gets its status there. What is finished is not made again.
+    The answer is no (exit code 1) if a case expects another status.
+
+    Example: `poolgrad golden suite.jsonl -o golden`
+    """
+    from ..cases import read_cases
+    from ..cases.golden import default_jobs, make_golden
+
+    name = None if product is None else product_named(product).name
+    try:
+        found = read_cases(cases, seed=seed, product=name)
+        with progress("golden", len(found)) as bar:
+            result = make_golden(
+                found,
+                output,
+                jobs=jobs or default_jobs(),
+                facts={"file": str(cases), "seed": seed, "product": name},
+                advance=lambda cases: bar.advance(TaskID(0), cases),
+            )
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    if as_json:
+        counts = {"cases": len(found), "made": result.made, "kept": result.kept, "refused": result.refused}
+        told = ("name", "status", "expected_status", "message")
+        unexpected = [{key: entry[key] for key in told} for entry in result.unexpected]
+        print_json({"directory": str(output), **counts, "unexpected": unexpected})
+    else:
+        for entry in result.unexpected:
+            text = f"{entry['name']}: expected status {entry['expected_status']}, got {entry['status']}"
+            screen.print(f"{text}: {entry['message']}" if entry["message"] else text, markup=False, soft_wrap=True)
+        counted = f"{result.made} made, {result.kept} there already, {result.refused} refused by the contract"
+        screen.print(f"{len(found)} cases: {counted}; in {output}", markup=False, soft_wrap=True)
+    if result.unexpected:
+        raise typer.Exit(NO)

@@ -1,0 +1,93 @@
+"""``poolgrad view``: a picture of one plane."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import AclnnError
+from .answers import as_data, error_as_data, show
+from .line import DType, Format, IndicesDType, Line, Shape, integers, takes_numbers
+from .names import OperatorName, ProductName, operator_named, product_named
+from .terminal import NO, AsJson, BadInput, errors, print_json, screen
+
+SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def _tensor(*names: str, help: str) -> Any:
+    return typer.Option(*names, metavar="TENSOR", help=help, show_default=False)
+
+
+@takes_numbers
+def view(
+    operator: OperatorName,
+    numbers: dict[str, Any],
+    x: Annotated[
+        str,
+        _tensor("--x", "--x-shape", help="The forward input: a shape, or an .npy file, whose maxima are then shown."),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The picture: .png, .svg or .pdf.", show_default=False)
+    ],
+    grad_output: Annotated[
+        str | None, _tensor("--grad-output", help="An .npy file; or a shape, and every gradient is 1.")
+    ] = None,
+    indices: Annotated[
+        str | None, _tensor("--indices", help="An .npy file; if absent, the maxima of x, or of random numbers.")
+    ] = None,
+    plane: Annotated[
+        str, typer.Option("--plane", metavar="N,C[,D]", help="Which plane; the first if absent.", show_default=False)
+    ] = "",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="For the random numbers.")] = 0,
+    dtype: DType = None,
+    shape: Shape = None,
+    indices_dtype: IndicesDType = None,
+    format: Format = None,
+    product: ProductName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draw one plane: its windows, their divisors, and where each gradient flows.
+
+    Small planes show every number, large ones maps of them. Needs matplotlib: `pip install "poolgrad[view]"`.
+
+    Examples:
+
+    `poolgrad view AvgPool2dBackward --x 1,1,6,6 --kernel-size 3 --stride 2 --padding 1 --ceil-mode -o windows.png`
+
+    `poolgrad view AdaptiveMaxPool2dBackward --x x.npy --grad-output g.npy --plane 0,3 -o maxima.png`
+    """
+    if out.suffix.lower() not in SUFFIXES:
+        raise BadInput(f"{out}: expected a name that ends in .png, .svg or .pdf")
+    try:
+        from .drawing import draw, is_small
+    except ImportError as error:
+        raise BadInput(f'pictures need matplotlib ({error}); run: pip install "poolgrad[view]"') from error
+    from ..cases.judging import judge
+    from ..files import whole_file
+    from .plane import plane_of
+
+    op, where = operator_named(operator), product_named(product)
+    tensors = {"grad_output": grad_output, "x": x, "indices": indices}
+    line = Line(op, tensors, numbers, dtype, indices_dtype, format, shape)
+    case = line.case()
+    answer = judge(case, where)
+    if answer.row is not None:
+        print_json(as_data(op, where, answer)) if as_json else show(op, where, answer)
+        raise typer.Exit(NO)
+    try:
+        with errors.status("drawing ..."):
+            shown = plane_of(case, where, line.arrays, integers(plane, "--plane"), seed)
+            with whole_file(out) as temporary:
+                draw(shown, temporary)
+    except AclnnError as error:
+        print_json(error_as_data(error)) if as_json else screen.print(f"refused: {error}", markup=False, soft_wrap=True)
+        raise typer.Exit(NO) from error
+    except OSError as error:
+        raise BadInput(f"{out} can't be written: {error.strerror}") from error
+    if as_json:
+        detail = "numbers" if is_small(shown) else "maps"
+        print_json(as_data(op, where, answer) | {"out": str(out), "plane": shown.place, "shows": detail})
+    else:
+        screen.print(f"drew {shown.place} to {out}", markup=False, soft_wrap=True)

@@ -1,0 +1,226 @@
+"""The way of a comparison: two or three tensors in, block by block past a judge, one answer out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..adapters import as_numpy
+from .comparison import Comparison, Position
+from .cross import CrossCheck
+from .errors import Block, Bools, Errors, Floats, measure, quiet
+from .judges import Binary, Close, Cosine, Judge, Mixed, StatRelErr
+from .limits import ALIASES, CLOSE, CROSS_RATIOS, CROSS_SMALL, LEVELS, MIXED, STANDARDS, STAT_REL_ERR
+from .tally import Tally
+
+# Elements in a block. Sums are taken by block, so this number is part of every mean's last digits: it is never changed
+# to suit a machine. Temporary arrays of a block fit a second-level cache, and take no memory worth mentioning.
+BLOCK = 1 << 16
+
+# A golden tensor may be of the actual one's type, or of one that holds all its values.
+_WIDER = {
+    "float16": ("float16", "float32", "float64"),
+    "bfloat16": ("bfloat16", "float32", "float64"),
+    "float32": ("float32", "float64"),
+    "float64": ("float64",),
+    "int32": ("int32", "int64"),
+    "int64": ("int64",),
+}
+
+
+class NotComparable(ValueError):
+    """The tensors can't be compared, or not by this standard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensors:
+    """What is compared: arrays of one shape, read in C order."""
+
+    actual: Block
+    golden: Block
+    third_party: Block | None = None
+
+    @property
+    def all(self) -> list[Block]:
+        return [array for array in (self.actual, self.golden, self.third_party) if array is not None]
+
+
+def compare(
+    actual: Any,
+    golden: Any,
+    standard: str = "mixed",
+    *,
+    third_party: Any = None,
+    level: str = "L1",
+    hf32: bool = False,
+) -> Comparison:
+    """Judge ``actual`` against ``golden`` by a named precision standard.
+
+    The standards are mixed (also called mix_tolerance), stat_rel_err, close, cosine, binary and cross_check; the last
+    one needs a ``third_party`` tensor and has the levels L0, L1 and L2. ``hf32`` says that a float32 tensor was
+    computed in HF32. The element type of ``actual`` chooses the thresholds; ``golden`` is of the same type or of a
+    wider one. Arrays are NumPy's, torch's CPU tensors or anything with ``__dlpack__``; memory-mapped ones may be larger
+    than memory. Raises ``NotComparable``, a ``ValueError``, where types or shapes do not fit together.
+
+    >>> import numpy as np
+    >>> golden = np.ones((2, 3), np.float32)
+    >>> answer = compare(golden * np.float32(1.5), golden)
+    >>> answer.passed, answer.share_passed, answer.worst.coordinates
+    (False, 0.0, (0, 0))
+    """
+    arrays = as_numpy(actual, "actual"), as_numpy(golden, "golden")
+    tensors = Tensors(*arrays, None if third_party is None else as_numpy(third_party, "third_party"))
+    return judge_tensors(tensors, standard, level=level, hf32=hf32)
+
+
+@quiet
+def judge_tensors(
+    tensors: Tensors,
+    standard: str,
+    *,
+    level: str = "L1",
+    hf32: bool = False,
+    advance: Callable[[int], object] | None = None,
+) -> Comparison:
+    """``compare`` for arrays of NumPy; ``advance`` is told the number of elements after each block."""
+    judge = judge_for(tensors, standard, level=level, hf32=hf32)
+    tally = Tally()
+    for errors, third in measured(tensors):
+        relative, passes, badness = opinion(judge, errors)
+        tally.add(errors, relative, passes, badness)
+        judge.see(errors, third)
+        if advance is not None:
+            advance(len(passes))
+    return _answer(tensors, ALIASES.get(standard, standard), hf32, judge, tally)
+
+
+def judge_for(tensors: Tensors, standard: str, *, level: str = "L1", hf32: bool = False) -> Judge:
+    """A judge with the thresholds for these tensors; ``NotComparable`` if they do not go together."""
+    name = ALIASES.get(standard, standard)
+    if name not in STANDARDS:
+        raise NotComparable(f"standard must be one of {', '.join(STANDARDS)}; got {standard!r}.")
+    if level not in LEVELS:
+        raise NotComparable(f"level must be one of {', '.join(LEVELS)}; got {level!r}.")
+    _check_types(tensors)
+    dtype = tensors.actual.dtype.name
+    if hf32 and dtype != "float32":
+        raise NotComparable(f"hf32 is a way to compute float32; actual is {dtype}. Leave hf32 out.")
+    if (name == "cross_check") != (tensors.third_party is not None):
+        raise NotComparable(
+            "cross_check compares with a third party's tensor: give it as third_party (--third-party)."
+            if name == "cross_check"
+            else f"third_party belongs to the standard cross_check, not to {name}. Leave it out, or use cross_check."
+        )
+    return _judge(name, "HF32" if hf32 else dtype, level)
+
+
+def _judge(name: str, row: str, level: str) -> Judge:
+    try:
+        match name:
+            case "mixed":
+                return Mixed(MIXED[row])
+            case "stat_rel_err":
+                return StatRelErr(STAT_REL_ERR[row])
+            case "close":
+                return Close(CLOSE[row])
+            case "cosine":
+                return Cosine()
+            case "binary":
+                return Binary()
+            case _:
+                return CrossCheck(CROSS_SMALL[row], CROSS_RATIOS[level])
+    except KeyError:
+        hint = "Use mixed." if row == "HF32" else "Use binary."
+        raise NotComparable(f"the standard {name} has no thresholds for {row}. {hint}") from None
+
+
+def _check_types(tensors: Tensors) -> None:
+    dtype, shape = tensors.actual.dtype.name, tensors.actual.shape
+    if dtype not in _WIDER:
+        raise NotComparable(f"actual must be of one of the types {', '.join(_WIDER)}; got {dtype}.")
+    for name, other in (("golden", tensors.golden), ("third_party", tensors.third_party)):
+        if other is None:
+            continue
+        if other.shape != shape:
+            raise NotComparable(f"{name} must have the shape of actual, {list(shape)}; got {list(other.shape)}.")
+        if other.dtype.name not in _WIDER[dtype]:
+            allowed = " or ".join(_WIDER[dtype])
+            raise NotComparable(
+                f"{name} must be {allowed} where actual is {dtype}; got {other.dtype.name}. Convert one of them first."
+            )
+
+
+def measured(tensors: Tensors) -> Iterator[tuple[Errors, Errors | None]]:
+    """The errors of each block in C order, and those of the third party."""
+    for blocks in zip(*map(blocks_of, tensors.all), strict=True):
+        actual, golden = blocks[:2]
+        yield measure(actual, golden), measure(blocks[2], golden) if len(blocks) == 3 else None
+
+
+def blocks_of(array: Block) -> Iterator[Block]:
+    """The elements in C order, in blocks that are contiguous and in native byte order."""
+    native = array.dtype.newbyteorder("=")
+    flat = array.reshape(-1) if array.flags.c_contiguous else array.flat  # the latter copies what is taken of it
+    for start in range(0, array.size, BLOCK):
+        yield flat[start : start + BLOCK].astype(native, copy=False)
+
+
+def opinion(judge: Judge, errors: Errors) -> tuple[Floats, Bools, Floats]:
+    """Relative errors, and what the judge thinks of each element."""
+    relative = errors.relative
+    return relative, judge.passes(errors, relative) & ~errors.mismatch, judge.badness(errors, relative)
+
+
+def _answer(tensors: Tensors, standard: str, hf32: bool, judge: Judge, tally: Tally) -> Comparison:
+    reasons = [
+        f"{kind} in just one of the tensors: {count} of {tally.count} elements, none may be"
+        for count, kind in ((tally.nan_mismatches, "NaN"), (tally.inf_mismatches, "Inf, or its sign,"))
+        if count
+    ] + judge.reasons(tally)
+    return Comparison(
+        passed=not reasons,
+        standard=standard,
+        dtype=tensors.actual.dtype.name,
+        golden_dtype=tensors.golden.dtype.name,
+        hf32=hf32,
+        shape=tensors.actual.shape,
+        thresholds=MappingProxyType(judge.thresholds),
+        reasons=tuple(reasons),
+        count=tally.count,
+        count_passed=tally.passing,
+        mere=tally.mean_relative,
+        mare=float(tally.relative.value),
+        max_abs=float(tally.absolute.value),
+        max_ulp=tally.ulp.value,
+        nan_mismatches=tally.nan_mismatches,
+        inf_mismatches=tally.inf_mismatches,
+        cosine_distance=judge.distance if isinstance(judge, Cosine) else None,
+        figures=MappingProxyType(judge.figures()),
+        first=position(tensors, tally.first),
+        worst=position(tensors, tally.badness.place),
+        at_max_abs=position(tensors, tally.absolute.place),
+        at_max_ulp=position(tensors, tally.ulp.place),
+        ulp_histogram=tuple(tally.histogram.tolist()),
+    )
+
+
+@quiet
+def position(tensors: Tensors, place: int | None) -> Position | None:
+    """What stands at a place in C order."""
+    if place is None:
+        return None
+    actual, golden = (array.flat[place : place + 1].astype(array.dtype.newbyteorder("=")) for array in tensors.all[:2])
+    errors = measure(actual, golden)
+    number = int if actual.dtype.kind == "i" else float
+    return Position(
+        coordinates=tuple(int(c) for c in np.unravel_index(place, tensors.actual.shape)),
+        actual=number(actual[0]),
+        golden=number(golden[0]),
+        absolute=float(errors.absolute[0]),
+        relative=float(errors.relative[0]),
+        ulp=int(errors.ulp[0]) if errors.finite[0] else None,
+    )

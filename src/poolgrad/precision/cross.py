@@ -1,0 +1,106 @@
+"""The standard with a third party: the actual tensor's errors may be some times as large as another device's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .errors import Bools, Errors, Floats, count
+from .judges import Judge, Number
+from .limits import RatioLimits, SmallLimits
+from .sums import ProductSum, root_of_mean_square, total
+from .tally import Peak, Tally
+
+_NAMES = {
+    "max_relative": "largest relative error",
+    "mean_relative": "mean relative error",
+    "rmse": "root mean square error",
+    "small_errors": "number of errors on small values",
+}
+
+
+class CrossCheck(Judge):
+    """Figures of two tensors against the same golden one, and their ratios.
+
+    No element passes or fails by itself: those that equal their golden value are counted.
+    """
+
+    judges_elements = False
+
+    def __init__(self, small: SmallLimits, ratios: RatioLimits) -> None:
+        self.small, self.limits = small, ratios
+        self.actual, self.third = _Side(small), _Side(small)
+
+    @property
+    def thresholds(self) -> dict[str, Number]:
+        return {**self.small._asdict(), **self.limits._asdict()}
+
+    def figures(self) -> dict[str, Number]:
+        mine, theirs = self.actual.figures, self.third.figures
+        return {
+            **{f"actual_{name}": value for name, value in mine.items()},
+            **{f"third_party_{name}": value for name, value in theirs.items()},
+            **{f"ratio_{name}": ratio(mine[name], theirs[name]) for name in mine},
+            "third_party_mismatches": self.third.mismatches,
+        }
+
+    def passes(self, errors: Errors, relative: Floats) -> Bools:
+        equal: Bools = errors.absolute == 0
+        return equal
+
+    def badness(self, errors: Errors, relative: Floats) -> Floats:
+        return relative
+
+    def see(self, errors: Errors, third: Errors | None) -> None:
+        assert third is not None
+        self.actual.see(errors)
+        self.third.see(third)
+
+    def reasons(self, tally: Tally) -> list[str]:
+        mine, theirs, limits = self.actual.figures, self.third.figures, self.limits._asdict()
+        return [
+            f"the {_NAMES[name]} is {mine[name]:.4g}, the third party's {theirs[name]:.4g}: "
+            f"{ratio(mine[name], theirs[name]):.4g} times as large, at most {limits[name]:g} is allowed"
+            for name in mine
+            if not ratio(mine[name], theirs[name]) <= limits[name]
+        ]
+
+
+def ratio(mine: Number, theirs: Number) -> float:
+    """No error is 0 times any; an error where the other has none is infinitely many times as large."""
+    if not mine:
+        return 0.0
+    return mine / theirs if theirs else math.inf
+
+
+class _Side:
+    """One tensor's errors: relative and squared where the golden value is not small, counted where it is."""
+
+    def __init__(self, limits: SmallLimits) -> None:
+        self.limits = limits
+        self.largest = Peak()
+        self.relative_sums: list[float] = []
+        self.squares = ProductSum()
+        self.count = self.small_errors = self.mismatches = 0
+
+    def see(self, errors: Errors) -> None:
+        small = errors.golden_size < self.limits.small
+        self.small_errors += count(small & errors.finite & (errors.absolute > self.limits.atol))
+        self.mismatches += count(errors.mismatch)
+        ordinary = errors.finite & ~small
+        self.count += count(ordinary)
+        relative = np.where(ordinary, errors.relative, 0.0)
+        absolute = np.where(ordinary, errors.absolute, 0.0)
+        self.largest.see(relative, 0)
+        self.relative_sums.append(float(relative.sum()))
+        self.squares.add(absolute, absolute)
+
+    @property
+    def figures(self) -> dict[str, Number]:
+        return {
+            "max_relative": float(self.largest.value),
+            "mean_relative": total(self.relative_sums) / max(self.count, 1),
+            "rmse": root_of_mean_square(self.squares, self.count),
+            "small_errors": self.small_errors,
+        }

@@ -1,0 +1,204 @@
+"""One class per standard: which elements pass, how bad an element is, and why a tensor fails.
+
+A judge sees every block once, in order. ``reasons`` is asked at the end; a tensor without reasons passes. NaN and Inf
+that differ are a reason under every standard and are given by ``comparing.py``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from .errors import Bools, Errors, Floats, count
+from .limits import COSINE_DISTANCE, CloseLimits, MixedLimits, StatLimits
+from .sums import ProductSum, cosine_distance
+from .tally import Tally
+
+Number = float | int
+
+
+class Judge(ABC):
+    """A standard at work on one pair of tensors."""
+
+    judges_elements = True  # whether it has a rule for single elements
+
+    @property
+    @abstractmethod
+    def thresholds(self) -> dict[str, Number]:
+        """The numbers that it applies."""
+
+    @abstractmethod
+    def passes(self, errors: Errors, relative: Floats) -> Bools:
+        """The elements that are good enough by themselves; mismatches of NaN and Inf are taken out later."""
+
+    @abstractmethod
+    def badness(self, errors: Errors, relative: Floats) -> Floats:
+        """What the worst element has most of."""
+
+    def see(self, errors: Errors, third: Errors | None) -> None:  # noqa: B027 - most have nothing to note
+        """Take note of a block, beyond what every tally has."""
+
+    def figures(self) -> dict[str, Number]:
+        """What only this standard reports."""
+        return {}
+
+    @abstractmethod
+    def reasons(self, tally: Tally) -> list[str]:
+        """Why the tensor fails."""
+
+
+class _Tolerant(Judge):
+    """An element passes if |a - g| is at most atol + rtol |g|."""
+
+    limits: MixedLimits | CloseLimits
+
+    @property
+    def thresholds(self) -> dict[str, Number]:
+        return self.limits._asdict()
+
+    def passes(self, errors: Errors, relative: Floats) -> Bools:
+        within: Bools = errors.absolute <= self._tolerance(errors)
+        return within
+
+    def badness(self, errors: Errors, relative: Floats) -> Floats:
+        if not self.limits.atol:  # integers: nothing is tolerated, so there is nothing to divide by
+            return errors.absolute
+        excess: Floats = errors.absolute / self._tolerance(errors)
+        return excess
+
+    def _tolerance(self, errors: Errors) -> Floats:
+        return self.limits.atol + self.limits.rtol * errors.golden_size
+
+
+class Mixed(_Tolerant):
+    """Nearly all elements within a tolerance, and none far off: more than the cap and more than a few ULP."""
+
+    limits: MixedLimits
+
+    def __init__(self, limits: MixedLimits) -> None:
+        self.limits = limits
+        self.outliers = 0
+
+    def figures(self) -> dict[str, Number]:
+        return {"outliers": self.outliers}
+
+    def see(self, errors: Errors, third: Errors | None) -> None:
+        self.outliers += count((errors.absolute > self.limits.cap) & (errors.ulp > self.limits.max_ulp))
+
+    def reasons(self, tally: Tally) -> list[str]:
+        found = []
+        if 100 * tally.passing < self.limits.percent * tally.count:
+            found.append(
+                f"within the tolerance: {tally.passing} of {tally.count} elements, "
+                f"at least {self.limits.percent} % must be"
+            )
+        if self.outliers:
+            found.append(
+                f"off by more than {self.limits.cap:g} and more than {self.limits.max_ulp} ULP: "
+                f"{self.outliers} of {tally.count} elements, none may be"
+            )
+        return found
+
+
+class StatRelErr(Judge):
+    """Small relative errors, on average and at most."""
+
+    def __init__(self, limits: StatLimits) -> None:
+        self.limits = limits
+
+    @property
+    def thresholds(self) -> dict[str, Number]:
+        return {"mere": self.limits.threshold, "mare": self.limits.max_threshold}
+
+    def passes(self, errors: Errors, relative: Floats) -> Bools:
+        small: Bools = relative < self.limits.max_threshold
+        return small
+
+    def badness(self, errors: Errors, relative: Floats) -> Floats:
+        return relative
+
+    def reasons(self, tally: Tally) -> list[str]:
+        found = []
+        if not tally.mean_relative < self.limits.threshold:
+            found.append(f"the mean relative error {tally.mean_relative:.4g} must be below {self.limits.threshold:g}")
+        if not tally.relative.value < self.limits.max_threshold:
+            found.append(
+                f"the largest relative error {tally.relative.value:.4g} must be below {self.limits.max_threshold:g}"
+            )
+        return found
+
+
+class Close(_Tolerant):
+    """Few elements outside numpy.isclose."""
+
+    limits: CloseLimits
+
+    def __init__(self, limits: CloseLimits) -> None:
+        self.limits = limits
+
+    def reasons(self, tally: Tally) -> list[str]:
+        failing = tally.count - tally.passing
+        if failing and failing / tally.count > self.limits.ptol:
+            return [f"not close: {failing} of {tally.count} elements, at most {100 * self.limits.ptol:g} % may be"]
+        return []
+
+
+class Cosine(Judge):
+    """The same direction. No element passes or fails by itself: those that equal their golden value are counted."""
+
+    judges_elements = False
+
+    def __init__(self) -> None:
+        self.products, self.squares, self.golden_squares = ProductSum(), ProductSum(), ProductSum()
+
+    @property
+    def thresholds(self) -> dict[str, Number]:
+        return {"cosine_distance": COSINE_DISTANCE}
+
+    @property
+    def distance(self) -> float:
+        return cosine_distance(self.products, self.squares, self.golden_squares)
+
+    def figures(self) -> dict[str, Number]:
+        return {"cosine_distance": self.distance}
+
+    def passes(self, errors: Errors, relative: Floats) -> Bools:
+        equal: Bools = errors.absolute == 0
+        return equal
+
+    def badness(self, errors: Errors, relative: Floats) -> Floats:
+        return errors.absolute
+
+    def see(self, errors: Errors, third: Errors | None) -> None:
+        actual, golden = errors.actual, errors.golden
+        if not errors.finite.all():
+            actual, golden = (np.where(errors.finite, values, 0.0) for values in (actual, golden))
+        self.products.add(actual, golden)
+        self.squares.add(actual, actual)
+        self.golden_squares.add(golden, golden)
+
+    def reasons(self, tally: Tally) -> list[str]:
+        if self.distance <= COSINE_DISTANCE:
+            return []
+        return [f"the cosine distance {self.distance:.4g} must be at most {COSINE_DISTANCE:g}"]
+
+
+class Binary(Judge):
+    """The same bits; NaN of any bits equals NaN."""
+
+    @property
+    def thresholds(self) -> dict[str, Number]:
+        return {"different": 0}
+
+    def passes(self, errors: Errors, relative: Floats) -> Bools:
+        return errors.same_bits
+
+    def badness(self, errors: Errors, relative: Floats) -> Floats:
+        # The two zeros differ by 0 ULP and not by 0 bits.
+        return np.maximum(errors.ulp.astype(np.float64), np.where(errors.same_bits, 0.0, 0.5))
+
+    def reasons(self, tally: Tally) -> list[str]:
+        if tally.passing == tally.count:
+            return []
+        return [f"other bits: {tally.count - tally.passing} of {tally.count} elements, none may have them"]

@@ -1,0 +1,168 @@
+"""Legal indices against a search that looks at every place of every window in turn."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from poolgrad.cases import forward
+from poolgrad.cases.indices import adaptive_max_pool2d_indices, drawn_indices, max_pool2d_indices
+from poolgrad.cases.places import adaptive_places, fixed_places
+from poolgrad.operators.pooling import Windows
+from poolgrad.windows import has_empty_window
+
+Places = list[list[int]]
+
+
+def places_of_fixed(size: int, kernel: int, stride: int, pad: int, dilation: int, ceil_mode: bool) -> Places:
+    """By the formulas of the contract."""
+    n = size + 2 * pad - dilation * (kernel - 1) - 1
+    out = math.ceil(n / stride) + 1 if ceil_mode else n // stride + 1
+    if ceil_mode and (out - 1) * stride >= size + pad:
+        out -= 1
+    starts = (o * stride - pad for o in range(out))
+    return [[p for p in range(start, start + kernel * dilation, dilation) if 0 <= p < size] for start in starts]
+
+
+def places_of_adaptive(size: int, out: int) -> Places:
+    return [list(range(math.floor(o * size / out), math.ceil((o + 1) * size / out))) for o in range(out)]
+
+
+def search(x: np.ndarray[Any, Any], rows: Places, columns: Places) -> tuple[list[Any], list[int]]:
+    """The first of equal maxima, the last of NaN."""
+    values, indices = [], []
+    for plane in x.reshape(-1, *x.shape[-2:]).astype(np.float64):
+        for row, column in itertools.product(rows, columns):
+            best, index = -math.inf, row[0] * x.shape[-1] + column[0]
+            for i, j in itertools.product(row, column):
+                if plane[i, j] > best or math.isnan(plane[i, j]):
+                    best, index = plane[i, j], i * x.shape[-1] + j
+            values.append(best)
+            indices.append(index)
+    return values, indices
+
+
+def data(random: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+    """Few different numbers, so that maxima have equals; some NaN and -Inf."""
+    x = random.integers(-3, 4, shape).astype(np.float64)
+    x[random.random(shape) < random.choice([0, 0.2])] = math.nan
+    x[random.random(shape) < random.choice([0, 0.5])] = -math.inf
+    return x.astype(dtype)
+
+
+@pytest.fixture(params=[8, 64, forward.BLOCK], ids=lambda block: f"blocks of {block}")
+def any_block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small blocks divide small planes in every way in which large ones are divided."""
+    monkeypatch.setattr(forward, "BLOCK", request.param)
+
+
+DTYPES = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)
+
+
+@pytest.mark.usefixtures("any_block")
+def test_maxima_of_fixed_windows() -> None:
+    random = np.random.default_rng(1)
+    dilated = padded = ceiled = 0
+    for trial in range(150):
+        sizes, kernel = random.integers(1, 14, 2).tolist(), random.integers(1, 8, 2).tolist()
+        stride, dilation = random.integers(1, 5, 2).tolist(), random.integers(1, 4, 2).tolist()
+        pad = [int(random.integers(0, k // 2 + 1)) for k in kernel]
+        ceil_mode = bool(random.integers(2))
+        axes = list(zip(sizes, kernel, stride, pad, dilation, strict=True))
+        height, width = (Windows(*axis, ceil_mode) for axis in axes)
+        if min(height.out, width.out) <= 0 or any(
+            has_empty_window(w.size, w.out, kernel=w.kernel, stride=w.stride, pad=w.pad, dilation=w.dilation)
+            for w in (height, width)
+        ):
+            continue
+        x = data(random, (2, *sizes), DTYPES[trial % 4])
+        values, indices = max_pool2d_indices(x, (height, width))
+        expected, places = search(x, *(places_of_fixed(*axis, ceil_mode) for axis in axes))
+        assert indices.ravel().tolist() == places, (axes, ceil_mode)
+        np.testing.assert_array_equal(values.ravel().astype(np.float64), expected)
+        dilated, padded, ceiled = dilated + (max(dilation) > 1), padded + (max(pad) > 0), ceiled + ceil_mode
+    assert min(dilated, padded, ceiled) > 10
+
+
+@pytest.mark.usefixtures("any_block")
+def test_maxima_of_adaptive_windows() -> None:
+    random = np.random.default_rng(2)
+    larger = 0
+    for trial in range(100):
+        sizes, out = random.integers(1, 14, 2).tolist(), random.integers(1, 18, 2).tolist()
+        x = data(random, (2, *sizes), DTYPES[trial % 4])
+        values, indices = adaptive_max_pool2d_indices(x, (out[0], out[1]), np.int32)
+        expected, places = search(x, *(places_of_adaptive(*axis) for axis in zip(sizes, out, strict=True)))
+        assert indices.dtype == np.int32
+        assert indices.ravel().tolist() == places, (sizes, out)
+        np.testing.assert_array_equal(values.ravel().astype(np.float64), expected)
+        larger += max(out) > max(sizes)
+    assert larger > 10
+
+
+@pytest.mark.usefixtures("any_block")
+def test_long_windows_that_overlap_much() -> None:
+    """Which are made of runs whose lengths are powers of two."""
+    x = data(np.random.default_rng(3), (1, 40, 50), np.float32)
+    height, width = Windows(40, 21, 1, 10, 1, False), Windows(50, 30, 1, 15, 1, True)
+    _, indices = max_pool2d_indices(x, (height, width))
+    axes = ((40, 21, 1, 10, 1), (50, 30, 1, 15, 1))
+    rows, columns = (places_of_fixed(*axis, ceil) for axis, ceil in zip(axes, (False, True), strict=True))
+    assert indices.ravel().tolist() == search(x, rows, columns)[1]
+
+
+def test_views_of_any_strides_go_in() -> None:
+    x = data(np.random.default_rng(4), (9, 8, 3), np.float32)
+    planes = np.moveaxis(x, -1, 0)
+    windows = Windows(9, 3, 2, 1, 1, False), Windows(8, 3, 2, 1, 1, False)
+    _, expected = max_pool2d_indices(np.ascontiguousarray(planes), windows)
+    assert (max_pool2d_indices(planes, windows)[1] == expected).all()
+
+
+def test_memory_stays_bounded_for_one_window_over_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forward, "BLOCK", 1000)
+    largest = 0
+    wide = forward._wide
+
+    def noted(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        nonlocal largest
+        largest = max(largest, numbers.size)
+        return wide(numbers)
+
+    monkeypatch.setattr(forward, "_wide", noted)
+    x = np.random.default_rng(5).random((1, 100_000)).astype(np.float16)
+    for shape in ((1, 100_000), (100_000, 1), (250, 400)):
+        _, index = adaptive_max_pool2d_indices(x.reshape(shape), (1, 1))
+        assert index == x.argmax()
+    assert largest <= 4000
+
+
+@pytest.mark.parametrize("stride", [1, 3])
+def test_drawn_indices_lie_in_their_windows(stride: int) -> None:
+    axes = [(11, 3, stride, 1, 2), (9, 4, stride, 2, 1)]
+    rows, columns = (fixed_places(Windows(*axis, True)) for axis in axes)
+    indices = np.full((20, rows.out, columns.out), -1)
+    drawn_indices(np.random.default_rng(6), rows, columns, indices)
+    seen: set[tuple[int, int, int]] = set()
+    lists = [places_of_fixed(*axis, True) for axis in axes]
+    for plane, i, j in np.ndindex(indices.shape):
+        row, column = divmod(int(indices[plane, i, j]), 9)
+        assert row in lists[0][i]
+        assert column in lists[1][j]
+        seen.add((i, j, int(indices[plane, i, j])))
+    assert len(seen) > 3 * rows.out * columns.out, "every place has its turn"
+    assert stride > 1 or len(np.unique(indices[0])) < indices[0].size, "overlapping windows draw duplicates"
+
+
+def test_drawn_indices_of_adaptive_windows_reach_both_ends() -> None:
+    rows, columns = adaptive_places(7, 3), adaptive_places(5, 8)
+    indices = np.empty((200, 3, 8), np.int64)
+    drawn_indices(np.random.default_rng(7), rows, columns, indices)
+    for i, j in np.ndindex(3, 8):
+        expected = [r * 5 + c for r in places_of_adaptive(7, 3)[i] for c in places_of_adaptive(5, 8)[j]]
+        assert sorted(set(indices[:, i, j].tolist())) == expected

@@ -1,0 +1,145 @@
+"""``poolgrad doctor`` finds an installation well, and notices what is not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cli.inside import poolgrad
+
+import poolgrad as library
+from poolgrad import functional, selftest
+
+
+def found(expect: int = 0) -> dict[str, dict[str, Any]]:
+    data = poolgrad("doctor", "--json", expect=expect).data
+    assert data["well"] == (expect == 0)
+    return {finding["name"]: finding for finding in data["findings"]}
+
+
+@pytest.fixture
+def _no_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selftest, "trials", lambda: iter(()))
+
+
+def test_this_installation_is_well() -> None:
+    findings = found()
+    assert findings["poolgrad"]["found"] == library.__version__
+    assert findings["numpy"]["found"] == np.__version__
+    assert "72 of 72 trials agree with the reference" in findings["self-test"]["found"]
+    assert all(finding["well"] and not finding["advice"] for finding in findings.values())
+    assert "self-test" in poolgrad("doctor").stdout
+
+
+KERNELS = """
+from poolgrad import kernels, selftest
+for trial in selftest.trials():
+    assert trial.run() is None, trial.name
+print(*sorted({name for name, compute in kernels._ADDRESSES}))
+"""
+
+
+def test_the_self_test_reaches_the_kernels_all_operators_and_all_types() -> None:
+    done = subprocess.run([sys.executable, "-c", KERNELS], capture_output=True, text=True, check=True)
+    reached = set(done.stdout.split())
+    assert reached >= {"average", "average_blocks", "average_global", "average_lanes", "average_pixels"}
+    assert reached >= {"max_pixels", "max_tiles_2", "scatter_dense"}
+    names = [trial.name for trial in selftest.trials()]
+    assert len(set(names)) == len(names)
+    for operator in ("avg_pool2d", "adaptive_avg_pool3d", "max_pool2d_with_indices", "adaptive_max_pool2d"):
+        for dtype in ("float64", "float32", "float16", "bfloat16"):
+            assert any(name.startswith(f"{operator}_backward, {dtype}") for name in names)
+
+
+@pytest.mark.parametrize(
+    "operator", ["avg_pool2d", "adaptive_avg_pool3d", "max_pool2d_with_indices", "adaptive_max_pool2d"]
+)
+def test_one_wrong_bit_is_noticed(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = getattr(functional, f"{operator}_backward")
+
+    def wrong(*arguments: Any, **options: Any) -> Any:
+        result = right(*arguments, **options)
+        flat = result.reshape(-1)
+        flat[np.nanargmax(np.abs(flat.astype(np.float32)))] *= 1.25
+        return result
+
+    monkeypatch.setattr(functional, f"{operator}_backward", wrong)
+    findings = found(expect=1)
+    assert not findings["self-test"]["well"]
+    assert f"{operator}_backward" in findings["self-test"]["found"]
+    assert "report it" in findings["self-test"]["advice"]
+
+
+def test_a_nan_that_leaves_its_window_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = functional.avg_pool2d_backward
+
+    def spreading(grad: Any, *arguments: Any) -> Any:
+        result = right(grad, *arguments)
+        return np.full_like(result, np.nan) if np.isnan(grad).any() else result
+
+    monkeypatch.setattr(functional, "avg_pool2d_backward", spreading)
+    assert "a NaN has left its window" in found(expect=1)["self-test"]["found"]
+
+
+def test_a_crash_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: Any, **options: Any) -> Any:
+        raise OSError("no machine code")
+
+    monkeypatch.setattr(functional, "adaptive_max_pool2d_backward", broken)
+    assert "OSError: no machine code" in found(expect=1)["self-test"]["found"]
+
+
+@pytest.mark.usefixtures("_no_trials")
+def test_a_cache_that_can_not_be_written_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("POOLGRAD_CACHE_DIR", str(tmp_path / "file" / "below"))
+    finding = found(expect=1)["kernel cache"]
+    assert "Not a directory" in finding["found"]
+    assert "set POOLGRAD_CACHE_DIR" in finding["advice"]
+    monkeypatch.setenv("POOLGRAD_CACHE_DIR", str(tmp_path / "new"))
+    assert "0 files, 0.0 MiB, writable" in found()["kernel cache"]["found"]
+
+
+@pytest.mark.usefixtures("_no_trials")
+def test_the_environment_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POOLGRAD_PRODUCT", "Ascend910B")
+    monkeypatch.setenv("CXX", "no-such-compiler -O2")
+    findings = found()
+    assert findings["simulated product"]["found"] == "Atlas A2 (POOLGRAD_PRODUCT)"
+    assert findings["C++ compiler"]["found"].startswith("no no-such-compiler")
+    monkeypatch.setenv("POOLGRAD_PRODUCT", "Atlas")
+    shown = poolgrad("doctor", expect=1).stdout
+    assert "wrong" in shown
+    assert "- simulated product: POOLGRAD_PRODUCT: unknown product 'Atlas'" in shown
+
+
+@pytest.mark.usefixtures("_no_trials")
+def test_missing_packages_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name in ("numba", "torch"):
+            raise metadata.PackageNotFoundError(name)
+        return "1.0"
+
+    monkeypatch.setattr(metadata, "version", version)
+    findings = found(expect=1)
+    assert "pip install --upgrade poolgrad" in findings["numba"]["advice"]
+    assert findings["torch"] == {
+        "name": "torch",
+        "found": "not installed; only for torch tensors, autograd",
+        "well": True,
+        "advice": "",
+    }
+
+
+@pytest.mark.usefixtures("_no_trials")
+def test_a_broken_package_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    findings = found(expect=1)
+    assert "import of llvmlite halted" in findings["CPU"]["found"]
+    assert "--force-reinstall" in findings["CPU"]["advice"]
+    assert findings["self-test"]["well"]

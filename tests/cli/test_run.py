@@ -1,0 +1,206 @@
+"""``poolgrad run``: files in, the golden file out, or nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from cli import command
+from cli.inside import poolgrad
+
+from poolgrad import reference
+from poolgrad.files import read_array, write_array
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+AVG, MAX = "AvgPool2dBackward", "MaxPool2dWithIndicesBackward"
+ADAPTIVE_AVG, ADAPTIVE_MAX = "AdaptiveAvgPool3dBackward", "AdaptiveMaxPool2dBackward"
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def whole_numbers(shape: tuple[int, ...], dtype: Any = np.float32) -> np.ndarray[Any, Any]:
+    """Multiples of 36: their shares in windows of 1, 2, 3, 4, 6 or 9 elements are exact in every type."""
+    return (36 * np.random.default_rng(1).integers(-3, 4, shape)).astype(dtype)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".bin"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, BFLOAT16], ids=lambda d: np.dtype(d).name)
+def test_averages_are_those_of_the_reference(dtype: Any, suffix: str) -> None:
+    grad = whole_numbers((2, 3, 4, 3), dtype)
+    write_array(f"g{suffix}", grad)
+    told = ("--dtype", np.dtype(dtype).name, "--shape", "2,3,4,3") if suffix == ".bin" else ()
+    numbers = ("--kernel-size", "3,2", "--stride", "2", "--padding", "1", "--ceil-mode", "--no-count-include-pad")
+    call = (AVG, "--grad-output", f"g{suffix}", "--x-shape", "2,3,6,4", *numbers)
+    assert (
+        f"wrote out{suffix}: {np.dtype(dtype).name} (2, 3, 6, 4)"
+        in poolgrad("run", *call, *told, "-o", f"out{suffix}").stdout
+    )
+    wanted = reference.avg_pool2d_backward(grad, (2, 3, 6, 4), (3, 2), (2, 2), (1, 1), True, False)
+    got = read_array(f"out{suffix}", dtype=dtype, shape=(2, 3, 6, 4))
+    assert np.array_equal(got.astype(np.float64), wanted)
+
+
+def test_all_operators_run() -> None:
+    generator = np.random.default_rng(2)
+    write_array("g3.npy", generator.standard_normal((2, 2, 3, 2)).astype(np.float32))
+    write_array("g.npy", whole_numbers((1, 2, 3, 3), BFLOAT16))
+    x = generator.standard_normal((1, 2, 7, 6))
+    fixed = reference.max_pool2d_indices(x, (3, 2), (2, 2), (0, 0))
+    adaptive = reference.adaptive_max_pool2d_indices(x, (3, 3))
+    write_array("fixed.npy", np.moveaxis(fixed, 1, -1).copy())
+    adaptive.astype(np.int32).tofile("adaptive.bin")
+    write_array("last.npy", np.moveaxis(read_array("g.npy"), 1, -1).copy())
+    write_array("x.npy", np.zeros((1, 2, 7, 6), BFLOAT16))
+
+    poolgrad("run", ADAPTIVE_AVG, "--grad-output", "g3.npy", "--x", "2,4,5,4", "-o", "a.npy", "--product", "Ascend310P")
+    wanted = reference.adaptive_avg_pool3d_backward(read_array("g3.npy"), (2, 4, 5, 4))
+    np.testing.assert_allclose(read_array("a.npy"), wanted, rtol=2e-6, atol=1e-7)
+
+    poolgrad(
+        *("run", MAX, "--grad-output", "last.npy", "--indices", "fixed.npy", "--x", "1,7,6,2", "--format", "NHWC"),
+        *("--kernel-size", "3,2", "--stride", "2", "--product", "Ascend 950", "-o", "m.npy"),
+    )
+    wanted = reference.max_pool2d_with_indices_backward(
+        read_array("last.npy"), (1, 7, 6, 2), read_array("fixed.npy"), "NHWC"
+    )
+    assert np.array_equal(read_array("m.npy").astype(np.float32), wanted)
+
+    said = poolgrad(
+        "run",
+        ADAPTIVE_MAX,
+        "--grad-output",
+        "g.npy",
+        "--indices",
+        "adaptive.bin",
+        "--x",
+        "x.npy",
+        "-o",
+        "am.npy",
+        "--json",
+    ).data
+    assert said == {
+        "operator": "aclnnAdaptiveMaxPool2dBackward",
+        "product": None,
+        "accepted": True,
+        "status": 0,
+        "status_name": "ACL_SUCCESS",
+        "out": "am.npy",
+        "dtype": "bfloat16",
+        "shape": [1, 2, 7, 6],
+    }
+    wanted = reference.adaptive_max_pool2d_backward(read_array("g.npy"), (1, 2, 7, 6), adaptive)
+    assert np.array_equal(read_array("am.npy").astype(np.float32), wanted)
+
+
+def test_the_product_decides_what_is_computed() -> None:
+    """cubeMathType 3 rounds to HF32 on Atlas A2 and keeps float32 on the 950, outside of global pooling."""
+    grad = np.full((1, 1, 2, 2), 1 + 2**-13, np.float32)
+    write_array("g.npy", grad)
+    call = ("run", AVG, "--grad-output", "g.npy", "--x", "1,1,2,2", "--kernel-size", "1", "--cube-math-type", "3")
+    poolgrad(*call, "--product", "Atlas A2", "-o", "a2.npy")
+    poolgrad(*call, "--product", "Ascend 950", "-o", "950.npy")
+    assert read_array("a2.npy").tolist() == [[[[1.0] * 2] * 2]]
+    assert np.array_equal(read_array("950.npy"), grad)
+
+
+def test_a_refused_call_writes_nothing() -> None:
+    write_array("g.npy", whole_numbers((1, 1, 2, 2)))
+    write_array("i.npy", np.array([[[[0, 5], [16, 0]]]], np.int32))
+    call = ("run", AVG, "--grad-output", "g.npy", "--x", "1,1,4,4", "-o", "out.npy")
+    shown = poolgrad(*call, "--kernel-size", "3", "--padding", "2", expect=1).stdout
+    assert "padding-half" in shown
+    data = poolgrad(*call, "--kernel-size", "2", "--product", "Ascend310B", "--json", expect=1).data
+    assert (data["status"], data["rule"], data["accepted"]) == (161002, "product", False)
+    call = ("run", MAX, "--grad-output", "g.npy", "--indices", "i.npy", "--x", "1,1,4,4", "--kernel-size", "2")
+    shown = poolgrad(*call, "-o", "out.npy", expect=1).stdout
+    assert "indices[0, 0, 1, 0] = 16 is outside its plane of 4x4" in shown
+    data = poolgrad(*call, "-o", "out.npy", "--json", expect=1).data
+    assert (data["status"], data["parameter"], data["accepted"]) == (507015, "indices", False)
+    data = poolgrad(
+        "run", AVG, "--grad-output", "null", "--x", "1,1,4,4", "--kernel-size", "2", "-o", "out.npy", "--json", expect=1
+    )
+    assert data.data["status"] == 161001
+    assert sorted(os.listdir()) == ["g.npy", "i.npy"]
+
+
+BAD = [
+    (("--grad-output", "no.npy"), "no.npy: there is no such file"),
+    (("--grad-output", "cut.npy"), "is cut off"),
+    (("--grad-output", "pickled.npy"), "never opened"),
+    (("--grad-output", "g.bin"), "give --dtype and --shape"),
+    (("--grad-output", "g.bin", "--dtype", "float32", "--shape", "1,1,1,2"), "takes 8 bytes, and it has 4 bytes"),
+    (("--grad-output", "g.npy", "--dtype", "float16"), "holds float32, and not float16"),
+    (("--grad-output", "1,1,1,1"), "--grad-output: expected an .npy file"),
+    (("--grad-output", "g.npy", "-o", "no/out.npy"), "there is no directory no"),
+    (("--grad-output", "g.npy", "-o", "out.txt"), "ends in .npy or .bin"),
+    (("--grad-output", "g.npy", "--indices", "g.npy"), "has no --indices"),
+    (
+        ("--grad-output", "g.npy", "--x", f"1,1,{1 << 29},{1 << 29}", "--kernel-size", f"{1 << 29}"),
+        "takes 1.0 EiB, and the disk has",
+    ),
+    (("--grad-output", "g.npy", "--x", "x.npy"), "x.npy: there is no such file"),
+    (("--grad-output",), "requires an argument"),
+    (("--grad-output", "g.npy", "--divisor-override", "x"), "--divisor-override"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), BAD, ids=[said for _, said in BAD])
+def test_bad_files_are_one_clear_line(words: tuple[str, ...], said: str) -> None:
+    write_array("g.npy", np.ones((1, 1, 1, 1), np.float32))
+    write_array("g.bin", np.ones((1, 1, 1, 1), np.float32))
+    Path("cut.npy").write_bytes(Path("g.npy").read_bytes()[:-1])
+    np.save("pickled.npy", np.array([{}]), allow_pickle=True)
+    before = sorted(os.listdir())
+    defaults = ("--x", "1,1,2,2", "--kernel-size", "2", "-o", "out.npy")
+    done = poolgrad("run", AVG, *defaults, *words, expect=2)
+    assert said in " ".join(done.stderr.split())
+    assert done.stdout == ""
+    assert sorted(os.listdir()) == before
+
+
+def test_indices_are_asked_for() -> None:
+    write_array("g.npy", np.ones((1, 1, 1, 1), np.float32))
+    call = ("run", MAX, "--grad-output", "g.npy", "--x", "1,1,2,2", "--kernel-size", "2", "-o", "out.npy")
+    assert "--indices: expected an .npy file" in poolgrad(*call, expect=2).stderr
+
+
+def test_the_result_may_take_the_place_of_the_input() -> None:
+    write_array("g.npy", whole_numbers((1, 1, 2, 2)))
+    grad = np.array(read_array("g.npy"))
+    poolgrad("run", AVG, "--grad-output", "g.npy", "--x", "1,1,4,4", "--kernel-size", "2", "-o", "g.npy")
+    assert np.array_equal(read_array("g.npy")[..., ::2, ::2] * 4, grad)
+
+
+def test_a_process_does_as_it_is_told() -> None:
+    """The whole way of a user: a process, files, and pipes without colours."""
+    write_array("g.npy", np.ones((1, 16, 1, 1), np.float32))
+    call = ("run", AVG, "--grad-output", "g.npy", "--x-shape", "1,16,4,4", "--kernel-size", 4, "-o")
+    assert command.poolgrad(*call, "out.npy").stdout == "wrote out.npy: float32 (1, 16, 4, 4)\n"
+    assert set(read_array("out.npy").ravel().tolist()) == {0.0625}
+    assert json.loads(command.poolgrad(*call, "out.bin", "--json").stdout)["out"] == "out.bin"
+
+
+def test_an_interrupted_run_leaves_nothing() -> None:
+    write_array("g.npy", np.ones((1, 16, 512, 512), np.float32))
+    call = ["run", AVG, "--grad-output", "g.npy", "--x", "1,16,1024,1024", "--kernel-size", "2", "-o", "out.npy"]
+    running = subprocess.Popen([sys.executable, "-m", "poolgrad", *call], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list(Path().glob(".out.*")) and running.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.001)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130, said
+    assert "Traceback" not in said
+    assert os.listdir() == ["g.npy"]

@@ -1,0 +1,201 @@
+"""``poolgrad view``: the picture shows what the reference computes."""
+
+from __future__ import annotations
+
+import os
+import resource
+import struct
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cli.inside import poolgrad
+
+from poolgrad import reference
+from poolgrad.cli import drawing
+from poolgrad.cli.line import Line
+from poolgrad.cli.plane import Plane, plane_of
+from poolgrad.operators import find_operator
+from poolgrad.products import ANY
+
+AVG, MAX = "aclnnAvgPool2dBackward", "aclnnMaxPool2dWithIndicesBackward"
+
+
+def plane(operator: str, x: str, grad: str | None = None, chosen: tuple[int, ...] = (), **numbers: Any) -> Plane:
+    line = Line(find_operator(operator), {"x": x, "grad_output": grad}, numbers)
+    return plane_of(line.case(), ANY, line.arrays, chosen, seed=0)
+
+
+def words(picture: Any) -> list[str]:
+    return [text.get_text() for axes in picture.axes for text in axes.texts] + [t.get_text() for t in picture.texts]
+
+
+@pytest.mark.parametrize("include_pad", [True, False])
+@pytest.mark.parametrize("ceil_mode", [True, False])
+def test_shares_of_an_average_add_up_to_the_gradient(ceil_mode: bool, include_pad: bool) -> None:
+    numbers = {"kernel_size": (3, 2), "stride": (2,), "padding": (1,)}
+    seen = plane(AVG, "1,1,6,5", ceil_mode=ceil_mode, count_include_pad=include_pad, **numbers)
+    ones = np.ones(seen.gradients.shape)
+    exact = reference.exact(
+        reference.avg_pool2d_backward, ones, (1, 6, 5), (3, 2), (2, 2), (1, 1), ceil_mode, include_pad
+    )
+    shares = seen.shares()
+    assert len(shares) == 30
+    for place, windows in shares.items():
+        assert seen.exactly(windows) == exact.value[(0, *place)]
+        assert len(windows) == exact.terms[(0, *place)]
+    np.testing.assert_allclose(seen.result, exact.value[0].astype(float), rtol=1e-6)
+    shown = words(drawing.picture(seen))
+    for value in exact.value.ravel():
+        assert str(value) in shown
+    for divisor in seen.divisors.ravel():
+        assert f"÷ {divisor}" in shown
+
+
+def test_a_layer_of_3d_has_the_windows_that_hold_it() -> None:
+    seen = plane("AdaptiveAvgPool3dBackward", "1,2,3,4,5", "1,2,2,3,2", (0, 1, 1))
+    assert seen.depths == [0, 1]  # the middle one of three layers is in both windows
+    exact = reference.exact(reference.adaptive_avg_pool3d_backward, np.ones((1, 2, 3, 2)), (1, 3, 4, 5))
+    for place, windows in seen.shares().items():
+        assert seen.exactly(windows) == exact.value[(0, 1, *place)]
+    assert "2×2×3" in words(drawing.picture(seen))
+    assert plane("AdaptiveAvgPool3dBackward", "1,2,3,4,5", "1,2,2,3,2").depths == [0]
+
+
+def test_gradients_of_a_maximum_go_where_the_largest_number_is(tmp_path: Path) -> None:
+    x = np.random.default_rng(3).permutation(144).astype(np.float64).reshape(2, 2, 6, 6)
+    grad = np.arange(1.0, 37.0).reshape(2, 2, 3, 3)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "g.npy", grad)
+    files = (str(tmp_path / "x.npy"), str(tmp_path / "g.npy"))
+    seen = plane(MAX, *files, chosen=(1, 0), kernel_size=(3,), stride=(2,), padding=(1,))
+    indices = reference.max_pool2d_indices(x, (3, 3), (2, 2), (1, 1))
+    wanted = reference.max_pool2d_with_indices_backward(grad, x.shape, indices)
+    assert np.array_equal(seen.indices[0], indices[1, 0])
+    assert np.array_equal(seen.result, wanted[1, 0])
+    shown = words(drawing.picture(seen))
+    for value, index in zip(grad[1, 0].ravel(), indices[1, 0].ravel(), strict=True):
+        assert f"{value:g}" in shown
+        assert f"→ {index}" in shown
+    for value in wanted[1, 0].ravel():
+        assert f"{value:g}" in shown
+
+
+def test_channels_may_come_last() -> None:
+    first = plane(MAX, "1,2,6,4", kernel_size=(2,))
+    last = plane(MAX, "1,6,4,2:NHWC", kernel_size=(2,))
+    assert np.array_equal(first.result, last.result)
+    assert first.result.shape == (6, 4)
+
+
+def test_numbers_for_small_planes_and_maps_for_large_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    average = ("view", AVG, "--kernel-size", "3", "--stride", "2", "--padding", "1", "-o", "out.png", "--json")
+    for size, shows in (("6,6", "numbers"), ("1,18", "numbers"), ("21,5", "maps"), ("90,3000", "maps")):
+        said = poolgrad(*average, "--x", f"1,2,{size}", "--plane", "0,1").data
+        assert said["shows"] == shows
+        assert "plane (0, 1) of (1, 2)" in said["plane"]
+        start = Path("out.png").read_bytes()[:24]
+        assert start[:8] == b"\x89PNG\r\n\x1a\n"
+        width, height = struct.unpack(">II", start[16:])
+        assert 400 < width < 3000
+        assert 200 < height < 3000
+    maximum = ("view", MAX, "--kernel-size", "2", "--dilation", "2", "-o", "out.svg", "--json")
+    for size, shows in (("6,6", "numbers"), ("60,50", "maps")):
+        assert poolgrad(*maximum, "--x", f"1,1,{size}").data["shows"] == shows
+        assert Path("out.svg").read_text("utf-8").startswith("<?xml")
+    assert sorted(os.listdir()) == ["out.png", "out.svg"]
+
+
+def test_a_map_of_a_giant_plane_shows_means() -> None:
+    figure = drawing.picture(plane(AVG, "1,1,1,2500", kernel_size=(1, 5)))
+    (image,) = (axes.images[0] for axes in figure.axes if axes.get_title().startswith("gradInput"))
+    assert image.get_array().shape == (1, 834)
+    np.testing.assert_allclose(image.get_array(), 0.2, rtol=1e-6)
+
+
+def test_the_divisor_may_be_given() -> None:
+    seen = plane(AVG, "1,1,4,4", kernel_size=(2,), divisor_override=-7)
+    assert seen.exactly(seen.shares()[0, 0]) == Fraction(-1, 7)
+    assert "divisorOverride" in " ".join(words(drawing.picture(seen)))
+
+
+BAD = [
+    (("--x", "1,1,4,4", "-o", "a.jpeg2000"), 2, "ends in .png, .svg or .pdf"),
+    (("--x", "1,1,4,4", "-o", "no/a.png"), 2, "there is no directory no"),
+    (("--x", "1,1,4,4", "--plane", "0,1"), 2, "--plane: expected up to 2 numbers below (1, 1), got (0, 1)"),
+    (("--x", "1,1,4,4", "--plane", "0,0,0"), 2, "--plane: expected up to 2 numbers"),
+    (("--x", "1,1,4,4", "--plane", "x"), 2, "--plane: expected integers"),
+    (("--x", "1,1,100000,100000"), 2, "a plane of 100000×100000 with 33333×33333 windows is too large to draw"),
+    (("--x", "1,1,2,9000000"), 1, "empty"),
+    (("--x", "1,1,3,9000000"), 2, "too large to draw"),
+    (("--x", "0,1,4,4"), 2, "nothing to see in an empty tensor"),
+    (("--x", "1,1,4,4", "--padding", "2"), 1, "padding-half"),
+]
+
+
+@pytest.mark.parametrize(("line", "code", "said"), BAD, ids=[said for *_, said in BAD])
+def test_what_can_not_be_drawn_is_one_clear_line(
+    line: tuple[str, ...], code: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = poolgrad("view", AVG, "--kernel-size", "3", "-o", "a.png", *line, expect=code)
+    assert said in (done.stdout if code == 1 else done.stderr)
+    assert os.listdir() == []
+
+
+def test_an_index_outside_its_plane_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "i.npy", np.full((1, 1, 1, 1), 77, np.int32))
+    call = (
+        "view",
+        MAX,
+        "--x",
+        "1,1,4,4",
+        "--kernel-size",
+        4,
+        "--indices",
+        tmp_path / "i.npy",
+        "-o",
+        tmp_path / "a.png",
+    )
+    assert "77 is outside its plane" in poolgrad(*call, expect=1).stdout
+    assert os.listdir(tmp_path) == ["i.npy"]
+
+
+def test_without_matplotlib_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "poolgrad.cli.drawing")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
+        monkeypatch.delitem(sys.modules, name)
+    done = poolgrad("view", AVG, "--x", "1,1,4,4", "--kernel-size", 2, "-o", "a.png", expect=2)
+    assert 'pip install "poolgrad[view]"' in done.stderr
+
+
+def test_a_crowd_of_windows_is_thinned_out() -> None:
+    def frames(seen: Plane) -> int:
+        elements = drawing.picture(seen).axes[1]
+        cells = (seen.rows.size + seen.rows.before + seen.rows.behind) * (
+            seen.columns.size + seen.columns.before + seen.columns.behind
+        )
+        marks = sum(len(shares) for shares in seen.shares().values() if len(shares) <= 9)
+        return len(elements.patches) - cells - marks - 1
+
+    few, many = plane(AVG, "1,1,6,6", kernel_size=(3,)), plane(AVG, "1,1,9,9", kernel_size=(5,), stride=(1,))
+    assert frames(few) == 4
+    assert frames(many) == 9  # of 25
+    assert "25 shares" in words(drawing.picture(many))
+
+
+def test_a_full_disk_is_one_clear_line(tmp_path: Path) -> None:
+    """Pictures know their size only when they are made; here a limit on the size of files stands for the disk's."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, old[1]))
+    try:
+        done = poolgrad("view", AVG, "--x", "1,1,4,4", "--kernel-size", 2, "-o", tmp_path / "a.png", expect=2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    assert "can't be written: File too large" in done.stderr
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,60 @@
+"""Tools hand torch tensors to the plug-ins, and get torch tensors back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+from plugins.example_calls import ADAPTIVE_MAX, atk_inputs, legal_indices, parameters, wanted
+from plugins.stand_ins import Ttk, atk_installed, atk_run, load_by_path
+
+from poolgrad.operators import REGISTRY
+from poolgrad.plugins import calls, ttk
+
+DTYPES = [torch.float32, torch.float16, torch.bfloat16]
+NUMPY = {torch.float32: np.float32, torch.float16: np.float16, torch.bfloat16: ml_dtypes.bfloat16}
+
+
+def as_torch(value: Any) -> Any:
+    """Arrays as tensors; bfloat16 by way of float32, which holds it exactly."""
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(value.astype(np.float32)).to(torch.bfloat16)
+    return torch.from_numpy(value)
+
+
+def assert_same(got: torch.Tensor, expected: Any, dtype: torch.dtype) -> None:
+    assert got.dtype is dtype
+    assert np.array_equal(got.double().numpy(), expected.astype(np.float64))
+
+
+@pytest.mark.parametrize("by_position", [False, True], ids=["by name", "by position"])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("operator", REGISTRY)
+def test_ttk_gets_tensors(operator: str, dtype: torch.dtype, by_position: bool) -> None:
+    given = parameters(operator, NUMPY[dtype])
+    tensors = {name: as_torch(value) for name, value in given.items()}
+    tensors["gradOutput"].requires_grad_()
+    (got,) = Ttk(ttk.__file__).run(operator, tensors, by_position=by_position)
+    assert_same(got, wanted(operator, given), dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("operator", REGISTRY)
+def test_atk_gets_tensors(operator: str, dtype: torch.dtype) -> None:
+    with atk_installed() as registered:
+        load_by_path(calls.__file__.replace("calls", "atk"))
+        given = parameters(operator, NUMPY[dtype])
+        inputs = {name: as_torch(value) for name, value in atk_inputs(operator, given).items()}
+        got, inputs = atk_run(registered[f"poolgrad_{REGISTRY[operator].python_name}"], inputs)
+    if operator == ADAPTIVE_MAX:
+        given["gradOutput"] = inputs["gradOutput"].double().numpy()
+        output, indices = torch.nn.functional.adaptive_max_pool2d(inputs["self"].float(), (3, 4), return_indices=True)
+        assert torch.equal(inputs["gradOutput"].float(), output)
+        assert torch.equal(inputs["indices"].long(), indices)
+        assert np.array_equal(indices.numpy(), legal_indices(operator, given["self"]))
+    assert_same(got, wanted(operator, given), dtype)
