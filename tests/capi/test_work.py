@@ -1,9 +1,14 @@
-"""Streams and events with real work behind them: order, waiting, limits of time."""
+"""Streams and events with real work behind them: order, waiting, limits of time.
+
+Nothing in C can hold a stream, so a test that asks in the middle of the work tries again when the machine was so busy
+that the work was done before the question.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Callable
 
 import device
 import numpy as np
@@ -14,11 +19,11 @@ AVG = "aclnnAvgPool2dBackward"
 
 
 class Load:
-    """A repeatable call of some milliseconds."""
+    """A repeatable call that moves 80 megabytes."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
-        small, large = (1, 64, 128, 128), (1, 64, 256, 256)
+        small, large = (1, 64, 256, 256), (1, 64, 512, 512)
         grad, _ = device.tensor_on(np.full(small, 8, np.float32), "NCHW")
         out, self.out_at = device.tensor_on(np.zeros(large, np.float32), "NCHW")
         numbers = [library.aclCreateIntArray([n]) for n in (2, 2, 0)]
@@ -40,41 +45,61 @@ def load(library: Library, stream: int, monkeypatch: pytest.MonkeyPatch) -> Load
     return Load(library)
 
 
+def some_time(attempt: Callable[[], bool]) -> None:
+    assert any(attempt() for _ in range(20)), "never asked in time"
+
+
 def test_waiting_has_a_limit(library: Library, stream: int, load: Load) -> None:
-    load.submit(stream, 200)
-    assert library.aclrtSynchronizeStreamWithTimeout(stream, 1) == 507014
-    assert "1 ms" in (library.take() or "")
-    assert library.aclrtSynchronizeStreamWithTimeout(stream, -1) == 0
-    assert library.aclrtSynchronizeStreamWithTimeout(stream, 0) == 0
+    def attempt() -> bool:
+        load.submit(stream, 20)
+        early = library.aclrtSynchronizeStreamWithTimeout(stream, 1)
+        message = library.take() or ""
+        assert early == 0 or (early == 507014 and "1 ms" in message)
+        assert library.aclrtSynchronizeStreamWithTimeout(stream, -1) == 0
+        assert library.aclrtSynchronizeStreamWithTimeout(stream, 0) == 0
+        return bool(early)
+
+    some_time(attempt)
 
 
 def test_an_event_waits_for_what_was_submitted_before_it(library: Library, stream: int, load: Load) -> None:
     start, end = (library.aclrtCreateEvent()[0] for _ in range(2))
-    assert library.aclrtRecordEvent(start, stream) == 0
-    load.submit(stream, 100)
-    assert library.aclrtRecordEvent(end, stream) == 0
-    assert library.aclrtQueryEventStatus(end) == (library.ACL_EVENT_RECORDED_STATUS_NOT_READY, 0)
-    assert library.aclrtSynchronizeEvent(end) == 0
-    assert library.aclrtQueryEventStatus(end) == (library.ACL_EVENT_RECORDED_STATUS_COMPLETE, 0)
-    elapsed, ret = library.aclrtEventElapsedTime(start, end)
-    assert ret == 0
-    assert elapsed > 0
+    before, after = (library.ACL_EVENT_RECORDED_STATUS_NOT_READY, 0), (library.ACL_EVENT_RECORDED_STATUS_COMPLETE, 0)
+
+    def attempt() -> bool:
+        assert library.aclrtRecordEvent(start, stream) == 0
+        load.submit(stream, 20)
+        assert library.aclrtRecordEvent(end, stream) == 0
+        early = library.aclrtQueryEventStatus(end)
+        assert early in (before, after)
+        assert library.aclrtSynchronizeEvent(end) == 0
+        assert library.aclrtQueryEventStatus(end) == after
+        elapsed, ret = library.aclrtEventElapsedTime(start, end)
+        assert ret == 0
+        assert elapsed > 0
+        return bool(early == before)
+
+    some_time(attempt)
 
 
-def test_copies_of_a_stream_come_after_its_work_and_ordinary_ones_do_not_wait(
-    library: Library, stream: int, load: Load
-) -> None:
-    """Pinned host memory takes part in the stream's order without holding up the caller."""
+def test_copies_of_a_stream_come_after_its_work_and_hold_up_nobody(library: Library, stream: int, load: Load) -> None:
+    """Pinned host memory takes part in the stream's order, while the caller goes on."""
     pinned, ret = library.aclrtMallocHost(64)
     assert ret == 0
-    assert library.aclrtMemset(load.out_at, 64, 0, 64) == 0
-    load.submit(stream, 100)
-    assert library.aclrtMemcpyAsync(pinned, 64, load.out_at, 64, 2, stream) == 0
-    assert library.aclrtSynchronizeStreamWithTimeout(stream, 0) == 507014, "the copy was queued, not waited for"
-    assert library.aclrtSynchronizeStream(stream) == 0
-    result = np.zeros(16, np.float32)
-    assert library.aclrtMemcpy(result, 64, pinned, 64, 0) == 0
-    assert (result == 2).all()
+
+    def attempt() -> bool:
+        assert library.aclrtMemset(load.out_at, 64, 0, 64) == 0
+        load.submit(stream, 20)
+        assert library.aclrtMemcpyAsync(pinned, 64, load.out_at, 64, 2, stream) == 0
+        early = library.aclrtSynchronizeStreamWithTimeout(stream, 0)
+        assert early in (0, 507014)
+        assert library.aclrtSynchronizeStream(stream) == 0
+        result = np.zeros(16, np.float32)
+        assert library.aclrtMemcpy(result, 64, pinned, 64, 0) == 0
+        assert (result == 2).all()
+        return bool(early)
+
+    some_time(attempt)
     assert library.aclrtFreeHost(pinned) == 0
 
 
@@ -91,37 +116,45 @@ def test_pinned_memory_is_the_programs_own(library: Library, stream: int) -> Non
 
 
 def test_another_stream_waits_for_an_event(library: Library, stream: int, load: Load) -> None:
-    other, event = library.aclrtCreateStream()[0], library.aclrtCreateEvent()[0]
-    load.submit(stream, 100)
-    assert library.aclrtRecordEvent(event, stream) == 0
-    assert library.aclrtStreamWaitEvent(other, event) == 0
-    late = library.aclrtCreateEvent()[0]
-    assert library.aclrtRecordEvent(late, other) == 0
-    assert library.aclrtQueryEventStatus(late) == (library.ACL_EVENT_RECORDED_STATUS_NOT_READY, 0)
-    assert library.aclrtSynchronizeStream(other) == 0
-    assert library.aclrtQueryEventStatus(event) == (library.ACL_EVENT_RECORDED_STATUS_COMPLETE, 0)
+    other = library.aclrtCreateStream()[0]
+    event, late = (library.aclrtCreateEvent()[0] for _ in range(2))
+    before, after = (library.ACL_EVENT_RECORDED_STATUS_NOT_READY, 0), (library.ACL_EVENT_RECORDED_STATUS_COMPLETE, 0)
+
+    def attempt() -> bool:
+        load.submit(stream, 20)
+        assert library.aclrtRecordEvent(event, stream) == 0
+        assert library.aclrtStreamWaitEvent(other, event) == 0
+        assert library.aclrtRecordEvent(late, other) == 0
+        early = library.aclrtQueryEventStatus(late)
+        assert library.aclrtSynchronizeStream(other) == 0
+        assert library.aclrtQueryEventStatus(event) == after
+        return bool(early == before)
+
+    some_time(attempt)
 
 
 def test_a_thread_that_waits_holds_up_nobody(library: Library, stream: int, load: Load) -> None:
     context, _ = library.aclrtGetCurrentContext()
-    entered, answers = threading.Event(), []
 
-    def wait() -> None:
-        assert library.aclrtSetCurrentContext(context) == 0
-        entered.set()
-        answers.append(library.aclrtSynchronizeStream(stream))
+    def attempt() -> bool:
+        answers: list[int] = []
 
-    load.submit(stream, 200)
-    thread = threading.Thread(target=wait)
-    thread.start()
-    assert entered.wait(60)
-    calls = 0
-    while thread.is_alive():
-        assert library.aclrtGetDeviceCount() == (1, 0)
-        calls += 1
-    thread.join()
-    assert answers == [0]
-    assert calls > 10
+        def wait() -> None:
+            assert library.aclrtSetCurrentContext(context) == 0
+            answers.append(library.aclrtSynchronizeStream(stream))
+
+        load.submit(stream, 20)
+        thread = threading.Thread(target=wait)
+        thread.start()
+        calls = 0
+        while thread.is_alive():
+            assert library.aclrtGetDeviceCount() == (1, 0)
+            calls += 1
+        thread.join()
+        assert answers == [0]
+        return calls > 10
+
+    some_time(attempt)
 
 
 def test_freed_addresses_are_not_handed_out_at_once(library: Library, runtime: None) -> None:

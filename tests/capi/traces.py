@@ -56,7 +56,7 @@ class Traces:
     def kill_servers(self) -> None:
         for pid in wait_for(self.servers, "a server"):
             os.kill(pid, signal.SIGKILL)
-        wait_for(lambda: not self.servers(), "the server's end")
+        wait_for(lambda: not self.servers(), "the end of the server")
 
     def start(self, *command: object, **settings: Any) -> subprocess.Popen[str]:
         environment = user_environment() | self.environment | settings.pop("env", {})

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from capi.toolchain import PROGRAMS, compile_program, flags, prefix
+from capi.toolchain import PROGRAMS, STRICT, compile_program, flags, prefix
 from capi.traces import Traces, wait_for
 
 # The way to end, the exit code, and what is printed.
@@ -83,8 +83,7 @@ def test_ctrl_c_that_the_program_ignores_does_not_reach_the_server(ends: Path, t
 def test_opened_locally_closed_and_opened_again(tmp_path: Path, traces: Traces) -> None:
     program = tmp_path / "dlopened"
     include = [flag for flag in flags() if flag.startswith("-I")]
-    source = PROGRAMS / "dlopened.c"
-    command = ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", *include, str(source), "-ldl", "-o", str(program)]
+    command = ["gcc", "-std=c11", *STRICT, *include, PROGRAMS / "dlopened.c", "-pthread", "-ldl", "-o", program]
     subprocess.run(command, check=True, timeout=60)
     library = prefix() / "lib64"
     names = ["libascendcl.so", "libascendcl.so", "libnnopbase.so", "libopapi.so", "libacl_rt.so"]
@@ -98,6 +97,21 @@ def test_twenty_programs_at_once(ends: Path, traces: Traces) -> None:
     answers = [process.communicate(timeout=300) for process in processes]
     assert answers == [("right\n", "")] * 20
     assert {process.returncode for process in processes} == {0}
+
+
+def test_the_server_holds_neither_input_nor_output_of_the_program(ends: Path, traces: Traces) -> None:
+    """Else somebody who reads the output until its end would wait for the server."""
+    with traces.start(ends, "ask") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        (server,) = traces.servers()
+        ours, theirs = (
+            {os.readlink(f"/proc/{pid}/fd/{number}") for number in numbers}
+            for pid, numbers in ((process.pid, (0, 1)), (server, os.listdir(f"/proc/{server}/fd")))
+        )
+        assert len(ours) == 2
+        assert not ours & theirs
+        assert process.communicate("go\n", timeout=60) == ("right\n", "")
 
 
 def test_servers_end_with_their_clients_and_not_before(ends: Path, traces: Traces) -> None:

@@ -1,6 +1,8 @@
-/* The library without linking it: opened locally, closed, and opened again, as a plugin of another program would be. */
+/* The library without linking it: opened locally, closed, and opened again, as a plugin of another program would be.
+ * Each time in a thread that ends when the library is closed already. */
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,11 +19,11 @@ static void* symbol(void* library, const char* name) {
   return found;
 }
 
-static void use(const char* path) {
+static void* use(void* path) {
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
     printf("%s\n", dlerror());
-    return;
+    return NULL;
   }
   Init init;
   Finalize finalize;
@@ -36,9 +38,14 @@ static void use(const char* path) {
   printf(" %u", devices);
   printf(" %d", finalize());
   printf(" %d\n", dlclose(library));
+  return NULL;
 }
 
 int main(int argc, char** argv) {
-  for (int i = 1; i < argc; i++) use(argv[i]);
+  for (int i = 1; i < argc; i++) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, use, argv[i]);
+    pthread_join(thread, NULL);
+  }
   return 0;
 }

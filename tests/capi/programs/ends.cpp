@@ -55,7 +55,16 @@ void exec_busy() {
 // The program leaves while another thread waits for the device.
 void exit_while_waiting() {
   Busy busy;
-  std::thread([&busy] { aclrtSynchronizeDevice(); }).detach();
+  std::atomic<bool> waiting(false);
+  std::thread([&] {
+    CHECK(aclrtSetDevice(0));
+    waiting = true;
+    for (;;) {
+      CHECK(aclrtSynchronizeDevice());
+      queue(*busy.work, busy.session->stream);
+    }
+  }).detach();
+  while (!waiting) usleep(1000);
   usleep(1000);
   std::exit(0);
 }

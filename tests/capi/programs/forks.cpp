@@ -109,6 +109,30 @@ void fork_among_threads() {
   std::printf("wrong %d\n", wrong);
 }
 
+// Children are made all the time while the server starts, and live on: none may hold on to what tells of its end.
+void fork_while_starting() {
+  std::atomic<bool> stop(false);
+  std::vector<pid_t> children;
+  std::thread forking([&] {
+    while (!stop && children.size() < 500) {
+      const pid_t child = fork();
+      if (child == 0) {
+        pause();
+        _exit(0);
+      }
+      children.push_back(child);
+    }
+  });
+  while (children.empty()) usleep(100);
+  std::printf("init %d\n", aclInit(nullptr));
+  stop = true;
+  forking.join();
+  for (pid_t child : children) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+}
+
 // A program that waits for its own children must not meet the server.
 void no_strange_children() {
   run_and_tell();
@@ -184,6 +208,7 @@ int main(int argc, char** argv) {
       {"list-files", list_files},
       {"both-start-after", both_start_after},
       {"fork-among-threads", fork_among_threads},
+      {"fork-while-starting", fork_while_starting},
       {"no-strange-children", no_strange_children},
       {"children-ignored", children_ignored},
       {"children-taken", children_taken},
