@@ -7,30 +7,45 @@ TORCH_STAMP := $(VENV)/.torch-installed
 BENCH_STAMP := $(VENV)/.bench-installed
 RESULTS := benchmarks/results
 
-.PHONY: help demo test test-torch test-large test-browser test-baseline bench bench-quick bench-instructions check docs wheel clean
+# Tests that "make test" leaves out are asked for by name.
+SEPARATE := --override-ini=addopts="--import-mode=importlib -ra"
+TWO_AT_A_TIME := --numprocesses 2 --dist worksteal
+MINUTES ?= 5
+
+.PHONY: help demo test test-torch test-large test-baseline test-browser test-capi-faults test-capi-sanitizers \
+	test-capi-soak bench bench-quick bench-instructions check docs wheel clean
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
 
 demo: $(STAMP) ## the documents' sample calls, with their results next to the expected ones
 	$(BIN)/python examples/demo.py
 
 test: $(STAMP) ## all tests that need no torch
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+	@tools/need g++ cmake
+	$(BIN)/python -m pytest $(TWO_AT_A_TIME)
 
 test-torch: $(TORCH_STAMP) ## the tests against torch 2.13.0, which is installed for them
-	$(BIN)/python -m pytest tests/torch_oracle --override-ini=addopts="--import-mode=importlib -ra"
+	$(BIN)/python -m pytest tests/torch_oracle $(SEPARATE)
 
 test-large: $(STAMP) ## memory bounds on tensors of gigabytes (needs 8 GB of memory)
-	$(BIN)/python -m pytest tests/large --override-ini=addopts="--import-mode=importlib -ra"
+	$(BIN)/python -m pytest tests/large $(SEPARATE)
 
-test-browser: $(STAMP) ## the report's page in a real Chromium, which apt-get installs if it is missing (as root)
-	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
-		{ echo "installing chromium and chromium-driver ..."; \
-		apt-get update --quiet --quiet && DEBIAN_FRONTEND=noninteractive \
-		apt-get install --yes --quiet --quiet --no-install-recommends chromium chromium-driver >/dev/null; } || \
-		{ echo "Chromium could not be installed: install the packages chromium and chromium-driver as root"; exit 1; }
-	$(BIN)/python -m pytest tests/browser --override-ini=addopts="--import-mode=importlib -ra"
+test-browser: $(STAMP) ## the report's page in a real Chromium
+	@tools/need chromium chromedriver=chromium-driver
+	$(BIN)/python -m pytest tests/browser $(SEPARATE)
+
+test-capi-faults: $(STAMP) ## C programs that end badly, fork, lack memory, files or a server
+	@tools/need g++
+	$(BIN)/python -m pytest tests/capi/faults $(TWO_AT_A_TIME) $(SEPARATE)
+
+test-capi-sanitizers: $(STAMP) ## the C library under ASan, LSan, UBSan, TSan and valgrind
+	@tools/need g++ valgrind
+	$(BIN)/python -m pytest tests/capi/sanitizers $(TWO_AT_A_TIME) $(SEPARATE)
+
+test-capi-soak: $(STAMP) ## many C programs at once, killed at random, for MINUTES=5
+	@tools/need g++
+	PYTHONPATH=tests $(BIN)/python -m capi.soak --minutes $(MINUTES)
 
 bench: $(BENCH_STAMP) ## against torch and the memory limit (15 minutes); renews the documents' tables and plots
 	$(BIN)/python -m benchmarks --json $(RESULTS)/latest.json
@@ -41,7 +56,7 @@ bench-quick: $(BENCH_STAMP) ## the same with fewer cases (two minutes), kept apa
 	$(BIN)/python -m benchmarks --quick --json $(RESULTS)/quick.json
 
 test-baseline: $(STAMP) ## the kernels' tests with the CPU's features masked to the x86-64 baseline
-	NUMBA_CPU_NAME=x86-64 NUMBA_CPU_FEATURES= $(BIN)/python -m pytest --numprocesses 2 --dist worksteal \
+	NUMBA_CPU_NAME=x86-64 NUMBA_CPU_FEATURES= $(BIN)/python -m pytest $(TWO_AT_A_TIME) \
 		tests/test_paths.py tests/test_max_paths.py tests/test_half_precision.py
 
 check: $(STAMP) ## style and types
@@ -49,7 +64,8 @@ check: $(STAMP) ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench-instructions: $(STAMP) ## count instructions per element (needs valgrind, ten minutes); renews the documents' table
+bench-instructions: $(STAMP) ## count instructions per element (ten minutes); renews the documents' table
+	@tools/need valgrind
 	$(BIN)/python -m benchmarks instructions $(RESULTS)/instructions.json
 	$(BIN)/python tools/make_docs.py
 

@@ -1,0 +1,41 @@
+"""The C library, loaded once for all tests that drive it from Python, and a fresh session for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from capi.library import Library
+from capi.toolchain import prefix
+
+
+@pytest.fixture(scope="session")
+def loaded() -> Iterator[Library]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("POOLGRAD_LOG", "0")
+        library = Library(prefix())
+        yield library
+        library.close()
+
+
+@pytest.fixture
+def library(loaded: Library) -> Iterator[Library]:
+    """The library, not initialised, an Atlas A2, and without a message."""
+    loaded.set_product("Atlas A2")
+    loaded.take()
+    yield loaded
+    loaded.set_product("Atlas A2")
+    loaded.aclFinalize()
+
+
+@pytest.fixture
+def runtime(library: Library) -> None:
+    assert library.aclInit(None) == 0
+    assert library.aclrtSetDevice(0) == 0
+
+
+@pytest.fixture
+def stream(library: Library, runtime: None) -> int:
+    handle, ret = library.aclrtCreateStream()
+    assert ret == 0
+    return int(handle)

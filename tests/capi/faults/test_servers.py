@@ -1,0 +1,121 @@
+"""A server that dies, or never comes to life: a status and a reason, no hang."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from capi.faults.test_forks import lines
+from capi.traces import Traces
+
+
+def test_server_killed_between_calls(ends: Path, traces: Traces) -> None:
+    with traces.start(ends, "go-on-without-server") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        traces.kill_servers()
+        out, err = process.communicate("go\n", timeout=60)
+    assert process.returncode == 0
+    answers = lines(out)
+    assert (answers.pop("message"), answers.pop("int array"), answers.pop("alive")) == (1, 1, 1)
+    assert len(answers) == 7
+    assert 0 not in answers.values(), answers
+    assert err.count("\n") >= 8, "every failing call tells its reason"
+
+
+def test_server_killed_while_it_works(ends: Path, traces: Traces) -> None:
+    with traces.start(ends, "long-work") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.1)
+        traces.kill_servers()
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 1, "the program's own check ended it"
+    assert "answered 5" in err or "answered 3" in err
+
+
+@pytest.mark.parametrize("delay", [0, 0.02, 0.05, 0.1, 0.2, 0.4])
+def test_server_killed_while_it_starts(delay: float, ends: Path, traces: Traces) -> None:
+    with traces.start(ends, "ask") as process:
+        while not traces.servers() and process.poll() is None:
+            pass
+        time.sleep(delay)
+        while found := traces.servers():  # it forks while it starts: the first look may find the parent alone
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        _, err = process.communicate("go\n", timeout=60)
+    assert process.returncode == 1
+    assert "answered" in err
+
+
+def test_server_stopped_and_continued(ends: Path, traces: Traces) -> None:
+    with traces.start(ends, "ask") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        (server,) = traces.servers()
+        os.kill(server, signal.SIGSTOP)
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        time.sleep(0.2)
+        assert process.poll() is None
+        os.kill(server, signal.SIGCONT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, "right\n", "")
+
+
+PYTHONS = {
+    "missing": "/nonexistent/python",
+    "a directory": "/",
+    "no program": "/etc/passwd",
+    "a program that fails": "/bin/false",
+    "a program that says yes": "/bin/true",
+    "another program": "/bin/cat",
+    "empty": "",
+}
+
+
+@pytest.mark.parametrize("python", PYTHONS.values(), ids=list(PYTHONS))
+def test_an_interpreter_that_is_none(python: str, ends: Path, traces: Traces) -> None:
+    done = traces.run(ends, "plain", env={"POOLGRAD_PYTHON": python})
+    if python == "":  # as if it were not set
+        assert (done.returncode, done.stdout) == (0, "right\n")
+        return
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "aclInit" in done.stderr
+    assert "POOLGRAD_PYTHON" in done.stderr or python in done.stderr
+
+
+def test_an_interpreter_that_kills_itself(ends: Path, tmp_path: Path, traces: Traces) -> None:
+    script = tmp_path / "python"
+    script.write_text("#!/bin/sh\nkill -9 $$\n")
+    script.chmod(0o755)
+    done = traces.run(ends, "plain", env={"POOLGRAD_PYTHON": str(script)})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "aclInit" in done.stderr
+
+
+def test_an_interpreter_that_never_comes_to_the_point(ends: Path, tmp_path: Path, traces: Traces) -> None:
+    script = tmp_path / "python"
+    script.write_text("#!/bin/sh\nexec sleep 1000\n")
+    script.chmod(0o755)
+    done = traces.run(ends, "plain", env={"POOLGRAD_PYTHON": str(script), "POOLGRAD_START_SECONDS": "1"})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "aclInit" in done.stderr
+    assert str(script) in done.stderr
+
+
+def test_an_interpreter_without_the_packages(ends: Path, tmp_path: Path, traces: Traces) -> None:
+    """Python, but NumPy can't be found: its own words reach the user."""
+    script = tmp_path / "python"
+    script.write_text('#!/bin/sh\necho "ModuleNotFoundError: No module named numpy" >&2\nexit 1\n')
+    script.chmod(0o755)
+    done = traces.run(ends, "plain", env={"POOLGRAD_PYTHON": str(script)})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "aclInit" in done.stderr

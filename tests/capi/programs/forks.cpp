@@ -1,0 +1,223 @@
+// What a fork may do to a program that uses the device; the first argument says which.
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "work.hpp"
+
+namespace {
+
+const char* self_path;
+
+int exit_code_of(pid_t child) {
+  int status = 0;
+  if (waitpid(child, &status, 0) != child) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+// The child of a program in the middle of its work: every call is a status, and the parent goes on.
+void child_calls() {
+  Session session;
+  Work work(64, 64);
+  queue(work, session.stream);
+  void* memory = nullptr;
+  CHECK(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+  const pid_t child = fork();
+  if (child == 0) {
+    float number = 0;
+    void* other = nullptr;
+    const int64_t two = 2;
+    std::printf("malloc %d\n", aclrtMalloc(&other, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+    std::printf("message %d\n", aclGetRecentErrMsg() != nullptr);
+    std::printf("submit %d\n", work.submit(session.stream));
+    std::printf("synchronize %d\n", aclrtSynchronizeStream(session.stream));
+    std::printf("copy in %d\n", aclrtMemcpy(memory, 64, &number, 4, ACL_MEMCPY_HOST_TO_DEVICE));
+    std::printf("copy out %d\n", aclrtMemcpy(&number, 4, memory, 4, ACL_MEMCPY_DEVICE_TO_HOST));
+    std::printf("int array %d\n", aclCreateIntArray(&two, 1) == nullptr);
+    std::printf("init %d\n", aclInit(nullptr));
+    std::printf("finalize %d\n", aclFinalize());
+    std::fflush(stdout);
+    std::exit(0);  // with all that exit does
+  }
+  std::printf("child %d\n", exit_code_of(child));
+  CHECK(aclrtSynchronizeStream(session.stream));
+  std::puts(work.right() ? "right" : "wrong");
+}
+
+// A child that only execs, as popen and system do: it can use a device of its own.
+void child_execs() {
+  Session session;
+  Work work(64, 64);
+  queue(work, session.stream);
+  const pid_t child = fork();
+  if (child == 0) {
+    execl(self_path, self_path, "list-files", static_cast<char*>(nullptr));
+    _exit(9);
+  }
+  std::printf("child %d\n", exit_code_of(child));
+  CHECK(aclrtSynchronizeStream(session.stream));
+  std::puts(work.right() ? "right" : "wrong");
+}
+// What the exec'ed child sees of its parent's files; then its own work.
+void list_files() {
+  for (int file = 3; file < 1024; file++) {
+    if (fcntl(file, F_GETFD) != -1) std::printf("inherited file %d\n", file);
+  }
+  run_and_tell();
+}
+
+// Parent and child each start with the device after the fork.
+void both_start_after() {
+  const pid_t child = fork();
+  run_and_tell();
+  if (child != 0) std::printf("child %d\n", exit_code_of(child));
+}
+
+// Threads are in the middle of calls, holding whatever they hold, while the process forks.
+void fork_among_threads() {
+  CHECK(aclInit(nullptr));
+  std::atomic<bool> stop(false);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; i++) {
+    threads.emplace_back([&stop] {
+      const int64_t two = 2;
+      while (!stop) CHECK(aclDestroyIntArray(aclCreateIntArray(&two, 1)));
+    });
+  }
+  int wrong = 0;
+  for (int i = 0; i < 50; i++) {
+    const pid_t child = fork();
+    if (child == 0) {
+      uint32_t count = 0;
+      _exit(aclrtGetDeviceCount(&count) == ACL_SUCCESS ? 1 : 0);
+    }
+    wrong += exit_code_of(child) != 0;
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  CHECK(aclFinalize());
+  std::printf("wrong %d\n", wrong);
+}
+
+// Children are made all the time while the server starts, and live on: none may hold on to what tells of its end.
+void fork_while_starting() {
+  std::atomic<bool> stop(false);
+  std::vector<pid_t> children;
+  std::thread forking([&] {
+    while (!stop && children.size() < 500) {
+      const pid_t child = fork();
+      if (child == 0) {
+        pause();
+        _exit(0);
+      }
+      children.push_back(child);
+    }
+  });
+  while (children.empty()) usleep(100);
+  std::printf("init %d\n", aclInit(nullptr));
+  stop = true;
+  forking.join();
+  for (pid_t child : children) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+}
+
+// A program that waits for its own children must not meet the server.
+void no_strange_children() {
+  run_and_tell();
+  errno = 0;
+  std::printf("wait %d\n", wait(nullptr) == -1 && errno == ECHILD);
+  std::printf("system %d\n", WEXITSTATUS(system("exit 3")));
+  run_and_tell();
+}
+// Nor be harmed by one that takes whatever child there is, at once.
+void children_taken() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  };
+  sigaction(SIGCHLD, &action, nullptr);
+  run_and_tell();
+}
+// The same for one that ignores them, where nobody can be waited for.
+void children_ignored() {
+  signal(SIGCHLD, SIG_IGN);
+  run_and_tell();
+}
+
+// A timer that interrupts every system call there is.
+void interrupted() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};  // without SA_RESTART
+  sigaction(SIGALRM, &action, nullptr);
+  const struct itimerval often = {{0, 300}, {0, 300}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  run_and_tell();
+  Session session;
+  Work work(16, 128);
+  for (int i = 0; i < 300; i++) CHECK(work.submit(session.stream));
+  CHECK(aclrtSynchronizeStream(session.stream));
+  std::puts(work.right() ? "right" : "wrong");
+}
+
+// All files closed by somebody who makes a daemon.
+void files_closed() {
+  CHECK(aclInit(nullptr));
+  for (int file = 3; file < 1024; file++) close(file);
+  uint32_t count = 0;
+  std::printf("count %d\n", aclrtGetDeviceCount(&count));
+  std::printf("finalize %d\n", aclFinalize());
+}
+
+// The device's memory is in no core dump and in no child: the flags of the large mapping say so.
+void mapping_flags() {
+  CHECK(aclInit(nullptr));
+  FILE* maps = std::fopen("/proc/self/smaps", "r");
+  char line[512];
+  unsigned long long first = 0, last = 0;
+  while (std::fgets(line, sizeof line, maps) != nullptr) {
+    if (std::sscanf(line, "%llx-%llx ", &first, &last) == 2) continue;
+    const std::string text(line);
+    if (text.compare(0, 8, "VmFlags:") == 0 && last - first >= (1ull << 30) && text.find(" sh ") != std::string::npos) {
+      std::printf("no dump %d, no fork %d\n", text.find(" dd") != std::string::npos,
+                  text.find(" dc") != std::string::npos);
+    }
+  }
+  std::fclose(maps);
+  CHECK(aclFinalize());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, void (*)()> ways = {
+      {"child-calls", child_calls},
+      {"child-execs", child_execs},
+      {"list-files", list_files},
+      {"both-start-after", both_start_after},
+      {"fork-among-threads", fork_among_threads},
+      {"fork-while-starting", fork_while_starting},
+      {"no-strange-children", no_strange_children},
+      {"children-ignored", children_ignored},
+      {"children-taken", children_taken},
+      {"interrupted", interrupted},
+      {"files-closed", files_closed},
+      {"mapping-flags", mapping_flags},
+  };
+  self_path = argv[0];
+  if (argc != 2 || ways.count(argv[1]) == 0) return 2;
+  ways.at(argv[1])();
+  return 0;
+}

@@ -1,0 +1,100 @@
+"""Small functions and objects: what C sees is what the documents and ``poolgrad.acl`` say."""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import os
+import re
+
+import numpy as np
+import pytest
+from capi.library import PROTOTYPES, Library
+
+from poolgrad import acl
+
+FUNCTIONS = {line.split()[0] for line in PROTOTYPES.strip().splitlines()}
+
+
+def test_no_function_is_missing_from_the_tests_own_table() -> None:
+    public = {name for name, value in vars(acl).items() if inspect.isfunction(value) and name.startswith("acl")}
+    assert public == FUNCTIONS
+
+
+def test_every_half_becomes_its_float_and_back(library: Library) -> None:
+    halves = np.arange(2**16, dtype=np.uint16)
+    floats = np.array([library.aclFloat16ToFloat(int(half)) for half in halves], np.float32)
+    assert np.array_equal(floats, halves.view(np.float16).astype(np.float32), equal_nan=True)
+    finite = ~np.isnan(floats)
+    back = np.array([library.aclFloatToFloat16(float(number)) for number in floats[finite]], np.uint16)
+    assert np.array_equal(back, halves[finite])
+    assert np.isnan(library.aclFloat16ToFloat(library.aclFloatToFloat16(float("nan"))))
+
+
+def test_floats_are_rounded_to_the_nearest_half(library: Library) -> None:
+    """Random bits of every magnitude, and the numbers half way between two halves with their neighbours."""
+    bits = np.random.default_rng(1).integers(0, 2**32, 20000, dtype=np.uint32).view(np.float32)
+    halves = np.arange(0, 0x7C00, 7, dtype=np.uint16).view(np.float16).astype(np.float64)
+    after = (np.arange(0, 0x7C00, 7, dtype=np.uint16) + 1).view(np.float16).astype(np.float64)
+    middles = ((halves + np.where(np.isinf(after), 65536, after)) / 2).astype(np.float32)
+    near = [middles, np.nextafter(middles, np.float32(0)), np.nextafter(middles, np.float32(np.inf))]
+    numbers = np.concatenate([bits[~np.isnan(bits)], *near])
+    numbers = np.concatenate([numbers, -numbers])
+    with np.errstate(over="ignore"):
+        expected = numbers.astype(np.float16).view(np.uint16)
+    found = np.array([library.aclFloatToFloat16(float(number)) for number in numbers], np.uint16)
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("count", [0, 1, 8, 100])
+def test_arrays_of_any_length_come_back(count: int, library: Library) -> None:
+    dims = [2**62 - i for i in range(count)]
+    strides = [-i for i in range(count)]
+    tensor = library.aclCreateTensor(dims, 99, strides, -(2**63), -77, dims[::-1], 2**63 + 5)
+    assert library.aclGetViewShape(tensor) == (tuple(dims), 0)
+    assert library.aclGetStorageShape(tensor) == (tuple(dims[::-1]), 0)
+    assert library.aclGetViewStrides(tensor) == (tuple(strides), 0)
+    assert library.aclGetViewOffset(tensor) == (-(2**63), 0)
+    assert library.aclGetDataType(tensor) == (99, 0)
+    assert library.aclGetFormat(tensor) == (-77, 0)
+    assert library.aclGetRawTensorAddr(tensor) == (2**63 + 5, 0)
+    assert library.aclDestroyTensor(tensor) == 0
+    array = library.aclCreateIntArray(dims)
+    assert library.aclGetIntArraySize(array) == (count, 0)
+    assert library.aclDestroyIntArray(array) == 0
+
+
+def test_contiguous_strides_are_worked_out(library: Library) -> None:
+    tensor = library.aclCreateTensor([2, 3, 4], 0, None, 0, 2, [24], None)
+    assert library.aclGetViewStrides(tensor) == ((12, 4, 1), 0)
+
+
+@pytest.mark.parametrize("count", [10**6, 2**40, 2**63, 2**64 - 1])
+def test_absurd_counts_are_refused_before_anything_is_read(count: int, library: Library) -> None:
+    one = (ctypes.c_int64 * 1)(2)
+    assert library.aclCreateIntArray.raw(one, ctypes.c_uint64(count)) is None
+    assert "aclCreateIntArray" in (library.take() or "")
+    make = library.aclCreateTensor.raw
+    rest = (ctypes.c_int32(0), None, ctypes.c_int64(0), ctypes.c_int32(2), one, ctypes.c_uint64(1), None)
+    assert make(one, ctypes.c_uint64(count), *rest) is None
+    assert "aclCreateTensor" in (library.take() or "")
+
+
+def test_null_dims_give_no_tensor(library: Library) -> None:
+    for view, storage in ((None, [1]), ([1], None), (None, None)):
+        rest = (ctypes.c_int32(0), None, ctypes.c_int64(0), ctypes.c_int32(2))
+        one = (ctypes.c_int64 * 1)(1)
+        arrays = [(one if dims else None, ctypes.c_uint64(1)) for dims in (view, storage)]
+        assert library.aclCreateTensor.raw(*arrays[0], *rest, *arrays[1], None) is None
+        assert "null" in (library.take() or "")
+
+
+def test_messages_name_the_program_and_not_its_server(library: Library) -> None:
+    assert library.aclDestroyTensor(16) == 161002
+    assert re.match(rf"\[PID:{os.getpid()}\] \d{{4}}-\d\d-\d\d-\d\d:\d\d:\d\d\.\d{{6}} ", library.take() or "")
+
+
+def test_the_product_is_told(library: Library) -> None:
+    for product, name in (("Atlas A2", "Ascend910B"), ("Ascend 950", "Ascend950")):
+        library.set_product(product)
+        assert library.aclrtGetSocName() == name

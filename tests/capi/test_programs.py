@@ -1,0 +1,32 @@
+"""Programs in the documents' manner: no warning under any standard, and the numbers that they should print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from capi.toolchain import PROGRAMS, compile_program, run
+
+STANDARDS = ("c++11", "c++14", "c++17", "c++20")
+# By hand: 2 x 2 windows with stride 1 over 3 x 3; 3 columns in 2 windows that share the middle one, over a depth of 2;
+# both gradients to index 4; one gradient to index 2.
+FOUR_OPERATORS = [
+    [0.25, 0.75, 0.5, 1, 2.5, 1.5, 0.75, 1.75, 1],
+    [1, 3, 2, 1, 3, 2],
+    [0, 0, 0, 0, 0.625, 0],
+    [0, 0, 0.75, 0],
+]
+
+
+@pytest.mark.parametrize("standard", STANDARDS)
+def test_four_operators(standard: str, tmp_path: Path) -> None:
+    program = compile_program(PROGRAMS / "four_operators.cpp", tmp_path / "program", f"-std={standard}")
+    done = run(program)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [[float(word) for word in line.split()] for line in done.stdout.splitlines()] == FOUR_OPERATORS
+
+
+def test_threads_that_race_for_the_first_call(tmp_path: Path) -> None:
+    program = compile_program(PROGRAMS / "threads.cpp", tmp_path / "program")
+    done = run(program, env={"POOLGRAD_LOG": "0"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "wrong 0\n", "")
