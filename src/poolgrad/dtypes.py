@@ -49,6 +49,9 @@ _TABLE = (
 DTYPES = {dtype.name: dtype for dtype in _TABLE}
 DTYPE_BY_CODE = {dtype.code: dtype for dtype in _TABLE}
 
+# The short names of test tools.
+SHORT_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "float": "float32"}
+
 FLOAT64, FLOAT32, FLOAT16, BFLOAT16, INT32, INT64 = (
     DTYPES[name] for name in ("float64", "float32", "float16", "bfloat16", "int32", "int64")
 )

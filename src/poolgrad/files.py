@@ -22,13 +22,13 @@ from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
 from .checks import listed
+from .dtypes import SHORT_NAMES
 
 SUFFIXES = (".npy", ".bin")
 BFLOAT16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
 MOST_AXES = 64
 
-# The names of case files and of NumPy, for the types that a tensor's file may have.
-_SHORT = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "float": "float32"}
+# The types that a tensor's file may have.
 _NAMES = (
     *("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8"),
     *("uint64", "uint32", "uint16", "uint8", "bool", "complex64", "complex128"),
@@ -60,7 +60,7 @@ def numpy_dtype(name: DTypeLike) -> np.dtype[Any]:
     (dtype(bfloat16), dtype('float32'))
     """
     if isinstance(name, str):
-        found = _KNOWN.get(_SHORT.get(name.casefold(), name.casefold()))
+        found = _KNOWN.get(SHORT_NAMES.get(name.casefold(), name.casefold()))
     else:
         dtype = np.dtype(name)
         found = _KNOWN.get(dtype.name) if dtype.isnative else None

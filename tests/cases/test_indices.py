@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 from typing import Any
 
 import ml_dtypes
@@ -108,10 +109,10 @@ def test_maxima_of_adaptive_windows() -> None:
 @pytest.mark.usefixtures("any_block")
 def test_long_windows_that_overlap_much() -> None:
     """Which are made of runs whose lengths are powers of two."""
-    x = data(np.random.default_rng(3), (1, 40, 50), np.float32)
-    height, width = Windows(40, 21, 1, 10, 1, False), Windows(50, 30, 1, 15, 1, True)
+    x = data(np.random.default_rng(3), (1, 20, 30), np.float32)
+    height, width = Windows(20, 11, 1, 5, 1, False), Windows(30, 17, 1, 8, 1, True)
     _, indices = max_pool2d_indices(x, (height, width))
-    axes = ((40, 21, 1, 10, 1), (50, 30, 1, 15, 1))
+    axes = ((20, 11, 1, 5, 1), (30, 17, 1, 8, 1))
     rows, columns = (places_of_fixed(*axis, ceil) for axis, ceil in zip(axes, (False, True), strict=True))
     assert indices.ravel().tolist() == search(x, rows, columns)[1]
 
@@ -140,6 +141,19 @@ def test_memory_stays_bounded_for_one_window_over_everything(monkeypatch: pytest
         _, index = adaptive_max_pool2d_indices(x.reshape(shape), (1, 1))
         assert index == x.argmax()
     assert largest <= 4000
+
+
+@pytest.mark.parametrize("shape", [(1, 8_000_000), (8_000_000, 1)], ids=["a row", "a column"])
+def test_memory_stays_bounded_for_many_windows_over_a_line(shape: tuple[int, int]) -> None:
+    x = np.random.default_rng(8).integers(0, 2**15, 8_000_000, np.uint16).view(np.float16)
+    x[np.isnan(x)] = 0
+    out = 20_000
+    tracemalloc.start()
+    _, indices = adaptive_max_pool2d_indices(x.reshape(shape), (out, 1) if shape[1] == 1 else (1, out), np.int32)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (indices.ravel() == x.reshape(out, -1).argmax(axis=1) + np.arange(out) * 400).all()
+    assert peak < x.nbytes
 
 
 @pytest.mark.parametrize("stride", [1, 3])

@@ -115,12 +115,12 @@ def test_a_missing_case_file_is_one_line(tmp_path: Path) -> None:
 
 def test_ctrl_c_leaves_whole_files_or_none_and_the_next_run_goes_on(tmp_path: Path) -> None:
     large = {
-        "gradOutput": {"dtype": "float32", "shape": [4, 32, 256, 256]},
-        "self": {"dtype": "float32", "shape": [4, 32, 512, 512]},
+        "gradOutput": {"dtype": "float32", "shape": [4, 8, 256, 256]},
+        "self": {"dtype": "float32", "shape": [4, 8, 512, 512]},
     }
-    file = write(tmp_path, "cases", (*(LINE_MAX | large | {"name": f"large_{i}"} for i in range(6)),))
+    file = write(tmp_path, "cases", (*(LINE_MAX | large | {"name": f"large_{i}"} for i in range(10)),))
     root = tmp_path / "golden"
-    command = [sys.executable, "-m", "poolgrad", "golden", str(file), "-o", str(root)]
+    command = [sys.executable, "-m", "poolgrad", "golden", str(file), "-o", str(root), "--jobs", "1"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + PATIENCE
     while not list(root.glob("*/case.json")) or not list(root.glob("*/.*.part*")):
@@ -134,17 +134,16 @@ def test_ctrl_c_leaves_whole_files_or_none_and_the_next_run_goes_on(tmp_path: Pa
     assert not list(root.rglob(".*")), "nothing that is half written"
     assert not (root / "manifest.json").exists()
     finished = [path.parent.name for path in root.glob("*/case.json")]
-    assert 0 < len(finished) < 6
+    assert 0 < len(finished) < 10
     for directory in root.iterdir():
         assert directory.name in finished
         assert len(list(directory.iterdir())) == 5
     answer = poolgrad("golden", file, "-o", root, "--json").data
-    assert (answer["kept"], answer["made"]) == (len(finished), 6 - len(finished))
+    assert (answer["kept"], answer["made"]) == (len(finished), 10 - len(finished))
     golden = read_array(root / finished[0] / "golden.npy")
-    expected = np.zeros((128, 512 * 512), np.float32)
-    grad, indices = (
-        read_array(root / finished[0] / f"{name}.npy").reshape(128, -1) for name in ("gradOutput", "indices")
-    )
+    expected = np.zeros((32, 512 * 512), np.float32)
+    files = [root / finished[0] / f"{name}.npy" for name in ("gradOutput", "indices")]
+    grad, indices = (read_array(file).reshape(32, -1) for file in files)
     np.put_along_axis(expected, indices, grad, axis=1)  # windows that do not overlap
     assert (golden.reshape(32, -1) == expected).all()
 

@@ -13,6 +13,8 @@ import pytest
 
 import poolgrad
 from poolgrad.precision import STANDARDS, comparing
+from poolgrad.precision.comparing import Tensors, judge_for
+from poolgrad.precision.report import page
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 TYPES = [np.dtype(name) for name in ("float16", "float32", "float64")] + [BFLOAT16]
@@ -86,8 +88,13 @@ def test_files_larger_than_what_is_allocated(tmp_path: Path, order: Any) -> None
     try:
         answer = poolgrad.compare(*sides)
         _, peak = tracemalloc.get_traced_memory()
+        pieces = page(Tensors(*sides), judge_for(Tensors(*sides), "mixed"), answer, ("actual", "golden"))
+        written = sum(map(len, pieces))
+        _, peak_of_page = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert answer.worst is not None
     assert answer.worst.coordinates == (9, 1000, 77)
+    assert written > 10_000
     assert peak < 20_000_000
+    assert peak_of_page < 60_000_000, peak_of_page

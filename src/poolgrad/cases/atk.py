@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..contract import Operator, Parameter
+from ..dtypes import SHORT_NAMES
 from ..operators import find_operator
-from .building import DTYPE_OF, is_int, is_number, make_case, make_tensor, make_values, pooled_shape, random_for
+from .building import is_int, is_number, make_case, make_tensor, make_values, pooled_shape, random_for
 from .lines import values_record
 from .model import DEFAULT_FORMATS, DEFAULT_NUMBERS, FORWARD, BadCase, Case, CaseTensor
 
 ADAPTIVE_MAX = "aclnnAdaptiveMaxPool2dBackward"
-_SHORT = {dtype: short for short, dtype in DTYPE_OF.items() if short != "float"}
+_SHORT = {dtype: short for short, dtype in SHORT_NAMES.items() if short != "float"}
 # Keys of our own, which tools that read by name do not see.
 _OURS = {"status": "expected_status", "product": "product", "seed": "seed", "why": "why"}
 

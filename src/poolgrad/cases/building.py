@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..contract import Operator, Parameter
-from ..dtypes import DTYPES, FORMATS
+from ..dtypes import DTYPES, FORMATS, SHORT_NAMES
 from ..operators.pooling import Windows
 from ..precision.limits import ALIASES, STANDARDS
 from ..products import find_product
@@ -29,8 +29,6 @@ from .model import (
     Values,
 )
 
-# The short names of types in case files.
-DTYPE_OF = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "float": "float32"}
 _WORDS = {"forward": FORWARD, "windows": WINDOWS, "plane": PLANE, "null": DEFAULT_VALUES}
 _SPECIAL = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
@@ -164,7 +162,7 @@ def make_tensor(
         raise BadCase(f"{at}: dtype: expected a name such as float32, got {dtype!r}")
     if not isinstance(shape, list | tuple):
         raise BadCase(f"{at}: shape: expected a list of sizes, got {shape!r}")
-    dtype = DTYPE_OF.get(dtype, dtype)
+    dtype = SHORT_NAMES.get(dtype, dtype)
     if dtype not in DTYPES:
         raise BadCase(f"{at}: dtype: expected one of {', '.join(DTYPES)}, got {dtype!r}")
     format = DEFAULT_FORMATS[operator.name] if format is None else format

@@ -21,6 +21,8 @@ HEIGHT, WIDTH = 1, 2
 
 # Elements of one block; a few arrays of this many numbers exist at a time.
 BLOCK = 1 << 18
+# Long windows that overlap much are made of runs where these are at most so many blocks.
+MOST_RUNS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,16 +153,17 @@ def _scan(source: Array, first: Ints, last: Ints, step: int, axis: int) -> Found
     taps = int(((last - first) // step).max()) + 1
     if taps > 4 * len(first):
         return _scan_each(source, first, last, step, axis)
-    at: Ints = _upright(np.arange(source.shape[axis]), axis)
+    at: Ints | None = None
     length = 1
-    if step == 1 and len(first) * taps > 4 * source.shape[axis]:
-        source, at, length = _runs(_wide(source), at, int((last - first).min()) + 1, axis)
+    if step == 1 and len(first) * taps > 4 * source.shape[axis] and source.size <= MOST_RUNS * BLOCK:
+        source, at, length = _runs(_wide(source), int((last - first).min()) + 1, axis)
     stop = np.maximum(last - (length - 1) * step, first)
     best: Array | None = None
     for tap in range(-(-taps // length)):
         # A place beyond its window is the window's last again, which changes nothing.
         where = np.minimum(first + tap * length * step, stop)
-        other, there = _wide(source.take(where, axis)), at.take(where, axis)
+        other = _wide(source.take(where, axis))
+        there = _upright(where, axis) if at is None else at.take(where, axis)
         if best is None:
             best, place = other, np.broadcast_to(there, other.shape).copy()
         else:
@@ -181,8 +184,9 @@ def _along(axis: int, part: slice) -> tuple[slice, ...]:
     return (*[slice(None)] * axis, part)
 
 
-def _runs(source: Array, at: Ints, shortest: int, axis: int) -> tuple[Array, Ints, int]:
+def _runs(source: Array, shortest: int, axis: int) -> tuple[Array, Ints, int]:
     """Maxima of all runs of a length, a power of two that fits the shortest window: long windows are made of few."""
+    at = _upright(np.arange(source.shape[axis]), axis)
     best, place, length = source, np.broadcast_to(at, source.shape), 1
     while 2 * length <= shortest:
         here, behind = _along(axis, slice(None, -length)), _along(axis, slice(length, None))

@@ -15,7 +15,7 @@ def directory_name(case: str) -> str:
     """A safe name. Signs that file systems or shells mind become ``_``, with a mark that keeps such names apart.
 
     >>> directory_name("avg_k2.s2"), directory_name("why not?")
-    ('avg_k2.s2', 'why_not_-f5943d')
+    ('avg_k2.s2', 'why_not_-890e06')
     """
     steps = re.split(r"[/\\]", case)
     if ".." in steps or (len(steps) > 1 and (not steps[0] or steps[0].endswith(":"))):

@@ -35,15 +35,15 @@ def written(cases: Sequence[Case], format: str) -> tuple[str, list[LeftOut]]:
     for case in cases:
         if format == "atk":
             record = atk_record(case, len(texts))
-            kept = _kept(case, None if record is None else json.dumps([record]), read_atk)
+            loss = _loss(case, None if record is None else json.dumps([record]), read_atk)
             text = json.dumps(record, ensure_ascii=False)
         else:
             text = _csv([ttk_row(case)])
-            kept = _kept(case, _csv([_HEADER]) + text, read_ttk)
-        if kept is None:
+            loss = _loss(case, _csv([_HEADER]) + text, read_ttk)
+        if loss is None:
             texts.append(text)
         else:
-            left_out.append(LeftOut(case.name, kept))
+            left_out.append(LeftOut(case.name, loss))
     if format == "atk":
         return "[\n" + ",\n".join(texts) + "\n]\n", left_out
     return _csv([_HEADER]) + "".join(texts), left_out
@@ -55,7 +55,7 @@ def _csv(rows: Sequence[dict[str, str]]) -> str:
     return text.getvalue()
 
 
-def _kept(case: Case, text: str | None, read: Callable[[str, str, int], Any]) -> str | None:
+def _loss(case: Case, text: str | None, read: Callable[[str, str, int], Any]) -> str | None:
     """None if reading gives the case back; else what it would lose."""
     if text is None:
         return "a null pointer"

@@ -115,13 +115,10 @@ def _show_products(answers: Mapping[Product, Answer]) -> None:
 
 
 def _check_file(path: str, product: str | None, as_json: bool) -> None:
-    from ..cases import BadCase, read_cases
+    from ..cases import read_cases
     from ..cases.judging import judge, product_of
 
-    try:
-        cases = read_cases(path)
-    except BadCase as error:
-        raise BadInput(str(error)) from error
+    cases = read_cases(path)
     table = Table(Column("case", overflow="fold"), "product", "expected", "status", "parameter", "rule", "source")
     records, as_expected = [], 0
     for case in cases:

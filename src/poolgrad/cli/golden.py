@@ -9,7 +9,7 @@ import typer
 from rich.progress import TaskID
 
 from .names import ProductName, product_named
-from .terminal import NO, AsJson, print_json, progress, screen
+from .terminal import NO, AsJson, BadInput, print_json, progress, screen
 
 CaseFile = Annotated[
     Path,
@@ -55,6 +55,8 @@ def golden(
                 facts={"file": str(cases), "seed": seed, "product": name},
                 advance=lambda cases: bar.advance(TaskID(0), cases),
             )
+    except MemoryError as error:
+        raise BadInput(f"there is not enough memory ({error}); use fewer --jobs") from error
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     if as_json:

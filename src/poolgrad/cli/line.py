@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..contract import Operator, Parameter
-from ..dtypes import DTYPES, FORMATS
+from ..dtypes import DTYPES, FORMATS, SHORT_NAMES
 from ..operators import REGISTRY
 from .terminal import BadInput
 
@@ -211,8 +211,6 @@ def spec(text: str, where: str) -> dict[str, Any]:
     >>> spec("1,16,4,4:float16:NHWC:strides=256,1,64,16", "--x")
     {'shape': (1, 16, 4, 4), 'dtype': 'float16', 'format': 'NHWC', 'strides': (256, 1, 64, 16)}
     """
-    from ..cases.building import DTYPE_OF
-
     shape, *words = text.split(":")
     facts: dict[str, Any] = {"shape": integers(shape, where)}
     for word in words:
@@ -220,7 +218,7 @@ def spec(text: str, where: str) -> dict[str, Any]:
         if equals and key in ("strides", "offset", "storage"):
             numbers = integers(value, f"{where}: {key}")
             facts[key] = numbers[0] if key == "offset" and len(numbers) == 1 else numbers
-        elif word.strip() not in FORMATS and word.strip().lower() in (*DTYPES, *DTYPE_OF):  # both have an UNDEFINED
+        elif word.strip() not in FORMATS and word.strip().lower() in (*DTYPES, *SHORT_NAMES):  # both have an UNDEFINED
             facts["dtype"] = word.strip().lower()
         elif word.strip().upper() in FORMATS:
             facts["format"] = word.strip().upper()

@@ -23,6 +23,7 @@ class Errors:
 
     actual: Floats
     golden: Floats
+    golden_size: Floats  # |golden|, and 0 where the pair is not finite, so that formulas stay quiet there
     absolute: Floats
     ulp: npt.NDArray[np.uint64]
     finite: Bools  # both values are
@@ -34,11 +35,6 @@ class Errors:
     def relative(self) -> Floats:
         ratio: Floats = self.absolute / (self.golden_size + RELATIVE_FLOOR)
         return ratio
-
-    @property
-    def golden_size(self) -> Floats:
-        """|golden|, and 0 where the pair is not finite, so that formulas stay quiet there."""
-        return np.where(self.finite, np.abs(self.golden), 0.0)
 
     @property
     def mismatch(self) -> Bools:
@@ -69,15 +65,16 @@ def measure(actual: Block, golden: Block) -> Errors:
         g[beyond] = np.copysign(np.inf, g[beyond])
     finite = np.isfinite(a) & np.isfinite(g)
     nan_a, nan_g = np.isnan(a), np.isnan(g)
-    absolute = np.abs(a - g)
+    absolute, golden_size = np.abs(a - g), np.abs(g)
     ulp = _distance(_order(actual), _order(stored))
     if not finite.all():
-        absolute[~finite] = 0.0
+        absolute[~finite] = golden_size[~finite] = 0.0
         ulp[~finite] = 0
     nan_mismatch = nan_a != nan_g
     return Errors(
         actual=a,
         golden=g,
+        golden_size=golden_size,
         absolute=absolute,
         ulp=ulp,
         finite=finite,
@@ -94,6 +91,7 @@ def _measure_integers(actual: Block, golden: Block) -> Errors:
     return Errors(
         actual=a.astype(np.float64),
         golden=g.astype(np.float64),
+        golden_size=np.abs(g.astype(np.float64)),
         absolute=ulp.astype(np.float64),
         ulp=ulp,
         finite=~none,

@@ -46,7 +46,7 @@ def page(
         .substitute(
             title=html.escape(f"{comparison.verdict}: {names[0]} by {comparison.standard}"),
             style=text("page.css").read_text("utf-8"),
-            script=text("page.js").read_text("utf-8"),
+            script="\n".join(text(name).read_text("utf-8") for name in ("values.js", "map.js", "page.js")),
             data=_as_json(_data(judge, comparison, names, planes, grid, found)),
         )
         .split(_PLANES_MARK)
