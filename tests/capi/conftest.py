@@ -11,16 +11,15 @@ from capi.toolchain import prefix
 
 @pytest.fixture(scope="session")
 def loaded() -> Iterator[Library]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("POOLGRAD_LOG", "0")
-        library = Library(prefix())
-        yield library
-        library.close()
+    library = Library(prefix())
+    yield library
+    library.close()
 
 
 @pytest.fixture
-def library(loaded: Library) -> Iterator[Library]:
-    """The library, not initialised, an Atlas A2, and without a message."""
+def library(loaded: Library, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
+    """The library, not initialised, an Atlas A2, silent, and without a message."""
+    monkeypatch.setenv("POOLGRAD_LOG", "0")
     loaded.set_product("Atlas A2")
     loaded.take()
     yield loaded
