@@ -103,7 +103,9 @@ class SharedMemory:
         unit = _unit(size)
         length = -(-(size + ALIGNMENT) // unit) * unit
         with self._lock:
-            start = self._find(length, unit)
+            start = self._take_resting(length) if unit == _PAGE else None
+            if start is None:
+                start = self._find(length, unit)
             if start is None:
                 self._wake(0)
                 start = self._find(length, unit)
@@ -118,7 +120,7 @@ class SharedMemory:
         return address < self.address + self.size and self.address < address + nbytes
 
     def give_back(self, start: int, stop: int) -> None:
-        if stop - start >= 2 * _HUGE_PAGE:  # smaller ones keep their pages: a workspace comes and goes with every call
+        if stop - start >= 2 * _HUGE_PAGE:
             _LIBC.madvise(start, stop - start, _MADV_REMOVE)
         with self._lock:
             self._resting.append((start, stop))
@@ -126,6 +128,14 @@ class SharedMemory:
 
     def _resting_bytes(self) -> int:
         return sum(stop - start for start, stop in self._resting)
+
+    def _take_resting(self, length: int) -> int | None:
+        """A piece that has rested for a while and still has its pages: a workspace comes and goes with every call."""
+        for span in list(self._resting)[:-2]:
+            if span[1] - span[0] == length:
+                self._resting.remove(span)
+                return span[0]
+        return None
 
     def _find(self, length: int, unit: int) -> int | None:
         """Take a piece out of the free spans."""
@@ -141,6 +151,8 @@ class SharedMemory:
         """Free the oldest of the resting pieces, until at most so many are left, of a small part of the memory."""
         while self._resting and (len(self._resting) > most or self._resting_bytes() > self.size // 32):
             start, stop = self._resting.popleft()
+            if stop - start >= 16 * _PAGE:
+                _LIBC.madvise(start, stop - start, _MADV_REMOVE)
             place = bisect.bisect_left(self._free, (start, stop))
             if place < len(self._free) and self._free[place][0] == stop:
                 stop = self._free.pop(place)[1]
