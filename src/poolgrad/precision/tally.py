@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,8 @@ class Tally:
         self.absolute.see(errors.absolute, start)
         self.relative.see(relative, start)
         self.ulp.see(errors.ulp, start)
-        self.badness.see(np.where(errors.mismatch, math.inf, badness), start)
+        # A measure that overflowed is still better than NaN or Inf that differ.
+        self.badness.see(np.where(errors.mismatch, math.inf, np.minimum(badness, sys.float_info.max)), start)
         if self.first is None and not passes.all():
             self.first = start + int(passes.argmin())
         self.histogram += np.bincount(bucket_of(errors.ulp[errors.finite]), minlength=BUCKETS)
