@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from poolgrad import files
-from poolgrad.files import BadFile, create_array, numpy_dtype, read_array, write_array
+from poolgrad.files import BadFile, create_array, numpy_dtype, read_array, whole_file, write_array
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 DTYPES = ["float64", "float32", "float16", BFLOAT16, "int64", "int32", "uint8", "bool"]
@@ -276,3 +276,9 @@ def test_sizes_that_do_not_fit_the_disk_are_refused_before_writing(
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, old)
     assert os.listdir(tmp_path) == []
+
+
+def test_a_block_that_can_not_write_is_a_bad_file(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match=r"x\.txt can't be written"), whole_file(tmp_path / "x.txt") as temporary:
+        (temporary / "below a file that is not there").write_text("")
+    assert list(tmp_path.iterdir()) == []

@@ -129,10 +129,9 @@ def whole_file(path: str | os.PathLike[str], nbytes: int = 0) -> Iterator[Path]:
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.part{path.suffix}")
     try:
         yield temporary
-        try:
-            os.replace(temporary, path)
-        except OSError as error:
-            raise BadFile(f"{path} can't be written: {_reason(error, nbytes)}") from error
+        os.replace(temporary, path)
+    except OSError as error:
+        raise BadFile(f"{path} can't be written: {_reason(error, nbytes)}") from error
     finally:
         with suppress(OSError):
             temporary.unlink()

@@ -14,7 +14,7 @@ def test_plain_names_stay(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a b", "a/b", "a:b", "x\ny", "a\0b", ".hidden", ".", "...", "", "x" * 500, "~", "$HOME"]
+    "name", ["a b", "a/b", "a:b", "x\ny", "a\0b", ".hidden", ".", "...", "", "x" * 500, "~", "$HOME", "Manifest.json"]
 )
 def test_others_become_one_plain_component(name: str) -> None:
     safe = directory_name(name)

@@ -305,6 +305,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "strides for other axes": (_line(self=GRAD | {"strides": [1]}), "strides: expected 4"),
     "a seed below 0": (_line(seed=-1), "seed: expected 0 or more"),
     "an unknown product": (_line(product="Atlas 9"), "unknown product 'Atlas 9'"),
+    "a misspelt standard": (_line(standard="binray"), "standard: expected one of mixed, .*, got 'binray'"),
     "a status that is text": (_line(status="bad"), "status: expected an integer"),
     "a flag that is a number": (_line(ceilMode=2), "ceilMode: expected true or false"),
     "a number of thousands of digits": (f'{{"operator": {"9" * 5000}}}', "line 1: expected one JSON object"),

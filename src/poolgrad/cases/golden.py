@@ -18,10 +18,8 @@ from ..files import BadFile, in_bytes
 from .data import Piece
 from .judging import judge
 from .model import BadCase, Case
-from .naming import directory_name
+from .naming import MANIFEST, directory_name
 from .work import Work, bytes_of, entry, finished, write_text
-
-MANIFEST = "manifest.json"
 
 
 @dataclass(slots=True)

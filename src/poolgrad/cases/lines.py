@@ -10,6 +10,7 @@ from typing import Any
 
 from ..contract import Operator
 from ..operators import find_operator
+from ..precision.limits import ALIASES, STANDARDS
 from .building import make_case, make_tensor, make_values
 from .model import DEFAULT_VALUES, FORWARD, BadCase, Case, CaseTensor, Values
 
@@ -42,6 +43,9 @@ def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
     name = record.get("name", f"case_{number}")
     if not isinstance(name, str) or not name:
         raise BadCase(f"{where}: name: expected some text, got {name!r}")
+    standard = record.get("standard")
+    if standard is not None and standard not in (*STANDARDS, *ALIASES):
+        raise BadCase(f"{where}: standard: expected one of {', '.join(STANDARDS)}, got {standard!r}")
     documented = {key: p.name for p in operator.parameters for key in (p.name, p.python_name)}
     given: dict[str, Any] = {}
     for key, value in record.items():

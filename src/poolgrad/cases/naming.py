@@ -8,6 +8,7 @@ import re
 from .model import BadCase
 
 MOST_BYTES = 120
+MANIFEST = "manifest.json"  # which lies beside the directories of cases
 _STRANGE = re.compile(r"[^\w.+=-]")
 
 
@@ -21,7 +22,7 @@ def directory_name(case: str) -> str:
     if ".." in steps or (len(steps) > 1 and (not steps[0] or steps[0].endswith(":"))):
         raise BadCase(f"the case name {case!r} is a path that leaves the directory; use a plain name")
     name = _STRANGE.sub("_", case)
-    if name.startswith(".") or not name.strip("._"):
+    if name.startswith(".") or not name.strip("._") or name.casefold() == MANIFEST:
         name = f"_{name}"
     short = name.encode()[:MOST_BYTES].decode(errors="ignore")
     if short != case:

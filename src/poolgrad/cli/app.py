@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import Annotated
@@ -62,10 +63,27 @@ def _options(
 def main() -> None:
     """Run the command line. Exit code 0: yes, done; 1: the answer is no; 2: bad usage or a bad file."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            if sys.stdout is not None:  # it may be closed
+                sys.stdout.flush()
     except (BadInput, BadFile) as error:
-        errors.print(f"poolgrad: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(2)
+        _refuse(str(error))
     except BrokenPipeError:  # `poolgrad ... | head` has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         sys.exit(1)
+    except OSError as error:
+        _forget_output()
+        _refuse(f"the answer can't be written: {error.strerror or error}")
+
+
+def _forget_output() -> None:
+    """What can't be written now can't be written when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _refuse(reason: str) -> None:
+    with contextlib.suppress(OSError):  # there may be nobody to tell
+        errors.print(f"poolgrad: {reason}", style="red", markup=False, highlight=False, soft_wrap=True)
+    sys.exit(2)

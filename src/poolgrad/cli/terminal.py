@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 # Rich leaves colours out, and draws no bars, where there is no terminal. Tables need not be narrow in a file.
-screen = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+screen = Console(highlight=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
 errors = Console(stderr=True, highlight=False)
 
 NO = 1  # the exit code of a command whose answer is no
