@@ -13,6 +13,7 @@ from .prototypes import (
     ARRAY,
     COPIES,
     COUNT,
+    FREES,
     NUMBER,
     OUT,
     OUT_ARRAY,
@@ -55,6 +56,8 @@ def _function(number: int, prototype: Prototype) -> str:
     lines += [line for line in (_give(prototype, place) for place in range(len(prototype.parameters))) if line]
     if prototype.name in COPIES:
         lines += ["call.memory(dst, count, POPULATE_WRITE);", "call.memory(src, count, POPULATE_READ);"]
+    if prototype.name in FREES:
+        lines.append("leave();")
     takes = _takes(prototype)
     lines += ["if (call.ask()) {", *(f"    {line}" for line in takes), "}"] if takes else ["call.ask();"]
     lines.append(f"return {_result(prototype)};")

@@ -216,6 +216,8 @@ COPIES = ("aclrtMemcpy", "aclrtMemcpyAsync")
 
 # Functions after which the shim makes new memory accessible.
 ALLOCATIONS = ("aclrtMalloc", "aclrtMallocHost")
+# Functions that give memory back, for another thread perhaps.
+FREES = ("aclrtFree", "aclrtFreeHost")
 
 PROTOTYPES = tuple(_read(header, text) for header, all in HEADERS.items() for text in all.split(";") if text.strip())
 
