@@ -277,7 +277,7 @@ def _wrong_size(path: Path, suffix: str, contents: _Contents, there: int) -> str
 
 
 def _reason(error: OSError, nbytes: int) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    if nbytes and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return f"it takes {in_bytes(nbytes)}, and there is no space for it"
     return error.strerror or str(error)
 

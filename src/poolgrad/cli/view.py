@@ -84,8 +84,6 @@ def view(
     except AclnnError as error:
         print_json(error_as_data(error)) if as_json else screen.print(f"refused: {error}", markup=False, soft_wrap=True)
         raise typer.Exit(NO) from error
-    except OSError as error:
-        raise BadInput(f"{out} can't be written: {error.strerror}") from error
     if as_json:
         detail = "numbers" if is_small(shown) else "maps"
         print_json(as_data(op, where, answer) | {"out": str(out), "plane": shown.place, "shows": detail})
