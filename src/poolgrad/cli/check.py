@@ -15,7 +15,7 @@ from ..operators import find_operator
 from ..products import ANY, PRODUCTS, Product
 from ..status import ACL_ERROR_RT_AICORE_EXCEPTION
 from .answers import as_data, show
-from .line import DType, Format, IndicesDType, Line, Shape, takes_numbers
+from .line import DType, Format, IndicesDType, Line, Shape, takes_numbers, tensor_option
 from .names import ProductName, operator_named, product_named
 from .terminal import NO, AsJson, BadInput, print_json, screen
 
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 TENSOR = "SHAPE[:DTYPE][:FORMAT][:strides=...], an .npy file, or null."
 
 
-def _tensor(*names: str, help: str) -> Any:
-    return typer.Option(*names, metavar="TENSOR", help=help, show_default=False)
-
-
 @takes_numbers
 def check(
     operator: Annotated[
@@ -36,11 +32,11 @@ def check(
     ],
     numbers: dict[str, Any],
     grad_output: Annotated[
-        str | None, _tensor("--grad-output", help=f"{TENSOR} As the windows give it, if absent.")
+        str | None, tensor_option("TENSOR", "--grad-output", help=f"{TENSOR} As the windows give it, if absent.")
     ] = None,
-    x: Annotated[str | None, _tensor("--x", "--x-shape", help=f"The input (self). {TENSOR}")] = None,
-    indices: Annotated[str | None, _tensor("--indices", help="Like --grad-output, if absent.")] = None,
-    out: Annotated[str | None, _tensor("--out", help="The output. Like --x, if absent.")] = None,
+    x: Annotated[str | None, tensor_option("TENSOR", "--x", "--x-shape", help=f"The input (self). {TENSOR}")] = None,
+    indices: Annotated[str | None, tensor_option("TENSOR", "--indices", help="Like --grad-output, if absent.")] = None,
+    out: Annotated[str | None, tensor_option("TENSOR", "--out", help="The output. Like --x, if absent.")] = None,
     dtype: DType = None,
     indices_dtype: IndicesDType = None,
     format: Format = None,

@@ -57,8 +57,6 @@ def golden(
             )
     except MemoryError as error:
         raise BadInput(f"there is not enough memory ({error}); use fewer --jobs") from error
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
     if as_json:
         counts = {"cases": len(found), "made": result.made, "kept": result.kept, "refused": result.refused}
         told = ("name", "status", "expected_status", "message")

@@ -56,6 +56,11 @@ IndicesDType = Annotated[
 ]
 
 
+def tensor_option(metavar: str, *names: str, help: str) -> Any:
+    """The option of a tensor, by a file or a description of it."""
+    return typer.Option(*names, metavar=metavar, help=help, show_default=False)
+
+
 @dataclass(frozen=True)
 class Line:
     """What a line says of a call: texts of the tensors by Python names, numbers likewise, and what holds for all."""

@@ -10,7 +10,7 @@ import typer
 from ..errors import AclnnError
 from ..products import ANY, Product
 from .answers import as_data, error_as_data, show
-from .line import DType, Format, IndicesDType, Line, Shape, takes_numbers
+from .line import DType, Format, IndicesDType, Line, Shape, takes_numbers, tensor_option
 from .names import OperatorName, ProductName, operator_named, product_named
 from .terminal import NO, AsJson, BadInput, errors, print_json, screen
 
@@ -20,20 +20,16 @@ if TYPE_CHECKING:
 FILE = "an .npy file, or a .bin file with --dtype and --shape"
 
 
-def _file(*names: str, help: str) -> Any:
-    return typer.Option(*names, metavar="FILE", help=help, show_default=False)
-
-
 @takes_numbers
 def run(
     operator: OperatorName,
     numbers: dict[str, Any],
-    grad_output: Annotated[str, _file("--grad-output", help=f"The gradient of the output: {FILE}.")],
+    grad_output: Annotated[str, tensor_option("FILE", "--grad-output", help=f"The gradient of the output: {FILE}.")],
     x: Annotated[
         str, typer.Option("--x-shape", "--x", help="Shape of the forward input, or its .npy file.", show_default=False)
     ],
-    out: Annotated[Path, _file("--out", "-o", help="Write the result to this .npy or .bin file.")],
-    indices: Annotated[str | None, _file("--indices", help=f"Where the maxima stood: {FILE}.")] = None,
+    out: Annotated[Path, tensor_option("FILE", "--out", "-o", help="Write the result to this .npy or .bin file.")],
+    indices: Annotated[str | None, tensor_option("FILE", "--indices", help=f"Where the maxima stood: {FILE}.")] = None,
     dtype: DType = None,
     shape: Shape = None,
     indices_dtype: IndicesDType = None,

@@ -56,22 +56,19 @@ def verify(
     if actual is not None and not actual.is_dir():
         raise BadInput(f"--actual: there is no directory {actual}")
     manifest = read_manifest(directory)
-    try:
-        found = read_cases(cases, seed=manifest["seed"], product=manifest["product"])
-        results = []
-        with progress("verify", len(found)) as bar:
-            for outcome in outcomes(
-                found,
-                manifest["entries"],
-                directory,
-                actual or directory,
-                standard=standard,
-                jobs=jobs or default_jobs(),
-            ):
-                results.append(outcome)
-                bar.advance(TaskID(0))
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
+    found = read_cases(cases, seed=manifest["seed"], product=manifest["product"])
+    results = []
+    with progress("verify", len(found)) as bar:
+        for outcome in outcomes(
+            found,
+            manifest["entries"],
+            directory,
+            actual or directory,
+            standard=standard,
+            jobs=jobs or default_jobs(),
+        ):
+            results.append(outcome)
+            bar.advance(TaskID(0))
     results.sort(key=lambda outcome: outcome.rank)
     counted = Counter(outcome.verdict for outcome in results)
     totals = {verdict: counted[verdict] for verdict in ORDER}

@@ -9,15 +9,11 @@ import typer
 
 from ..errors import AclnnError
 from .answers import as_data, error_as_data, show
-from .line import DType, Format, IndicesDType, Line, Shape, integers, takes_numbers
+from .line import DType, Format, IndicesDType, Line, Shape, integers, takes_numbers, tensor_option
 from .names import OperatorName, ProductName, operator_named, product_named
 from .terminal import NO, AsJson, BadInput, errors, print_json, screen
 
 SUFFIXES = (".png", ".svg", ".pdf")
-
-
-def _tensor(*names: str, help: str) -> Any:
-    return typer.Option(*names, metavar="TENSOR", help=help, show_default=False)
 
 
 @takes_numbers
@@ -26,16 +22,22 @@ def view(
     numbers: dict[str, Any],
     x: Annotated[
         str,
-        _tensor("--x", "--x-shape", help="The forward input: a shape, or an .npy file, whose maxima are then shown."),
+        tensor_option(
+            "TENSOR",
+            "--x",
+            "--x-shape",
+            help="The forward input: a shape, or an .npy file, whose maxima are then shown.",
+        ),
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="The picture: .png, .svg or .pdf.", show_default=False)
     ],
     grad_output: Annotated[
-        str | None, _tensor("--grad-output", help="An .npy file; or a shape, and every gradient is 1.")
+        str | None, tensor_option("TENSOR", "--grad-output", help="An .npy file; or a shape, and every gradient is 1.")
     ] = None,
     indices: Annotated[
-        str | None, _tensor("--indices", help="An .npy file; if absent, the maxima of x, or of random numbers.")
+        str | None,
+        tensor_option("TENSOR", "--indices", help="An .npy file; if absent, the maxima of x, or of random numbers."),
     ] = None,
     plane: Annotated[
         str, typer.Option("--plane", metavar="N,C[,D]", help="Which plane; the first if absent.", show_default=False)

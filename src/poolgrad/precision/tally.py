@@ -59,7 +59,3 @@ class Tally:
     def mean_relative(self) -> float:
         """Over the pairs that are finite; 0 without any."""
         return total(self._relative_sums) / max(self.finite, 1)
-
-    @property
-    def share_passed(self) -> float:
-        return self.passing / self.count if self.count else 1.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -81,7 +80,6 @@ def test_the_sanitizers_are_awake(tmp_path: Path) -> None:
         assert "Sanitizer" in run(program, env=QUIET).stderr
 
 
-@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 @pytest.mark.parametrize(("name", "arguments", "output"), RUNS[:3], ids=IDS[:3])
 def test_valgrind(name: str, arguments: list[str], output: str, tmp_path: Path) -> None:
     program = compile_program(PROGRAMS / f"{name}.cpp", tmp_path / name)

@@ -67,6 +67,18 @@ class Suite:
     def refused(self, name: str, why: str, /, **changes: Any) -> None:
         self.add(name, why, **({"status": INVALID} | changes))
 
+    def refused_planes(self) -> None:
+        """What no operator with fixed windows takes, whatever it pools."""
+        refused = self.refused
+        refused("rank-2", "rank 2", every={"shape": (8, 8)})
+        refused("rank-5", "rank 5", every={"shape": (1, 2, 3, 8, 8)})
+        refused("NCL-of-rank-4", "NCL has three axes", every={"format": "NCL"})
+        refused("not-pooled", "gradOutput has not the size that the windows give", gradOutput={"shape": (2, 3, 5, 4)})
+        huge = {"gradOutput": {"shape": (2**30, 2**30, 4, 4)}, "self": {"shape": (2**30, 2**30, 8, 8)}}
+        refused("huge", "more bytes than 64 bits count", **huge)
+        overlapping = {"strides": (192, 64, 8, 0), "storage": (384,)}
+        refused("output-overlaps", "elements of gradInput share memory", gradInput=overlapping)
+
     def nulls(self, *parameters: str) -> None:
         """Every required pointer as a null pointer."""
         for parameter in parameters:
