@@ -18,7 +18,7 @@ import poolgrad
 from poolgrad import plan, plan_average, reference
 from poolgrad.contract import prepare
 from poolgrad.dtypes import DTYPES
-from poolgrad.kernels.record import LANES, ROOM
+from poolgrad.kernels.record import LANES, ROOM, WOVEN
 from poolgrad.operators import REGISTRY
 from poolgrad.products import ANY
 from poolgrad.tensor import Tensor, contiguous_strides
@@ -27,13 +27,21 @@ from poolgrad.windows import pooled_size
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
-ROWS = {"LANES_BUDGET": 0}  # small planes too are worked on row by row
+UNWOVEN = {"NARROWEST_WOVEN": 1 << 30}
+ROWS = UNWOVEN | {"LANES_BUDGET": 0}  # small planes too are worked on row by row
 # A limit of the plan, its value, and what the plan must show so that the test is known to reach the path.
 LIMITS: list[tuple[str, dict[str, int], Callable[[plan.Plan], bool]]] = [
-    ("eight planes at a time", {"LANES_BUDGET": 1 << 30}, lambda p: p.kernel == "average_lanes" or is_global(p)),
+    ("woven rows", {"NARROWEST_WOVEN": 0}, lambda p: is_woven(p) == can_be_woven(p)),
+    ("woven rows past the caches", {"NARROWEST_WOVEN": 0, "STREAM_FROM": 0}, lambda p: is_woven(p) == can_be_woven(p)),
+    ("many parts of woven rows", {"NARROWEST_WOVEN": 0, "BYTES_PER_PART": 1}, lambda p: is_woven(p) == can_be_woven(p)),
+    (
+        "eight planes at a time",
+        UNWOVEN | {"LANES_BUDGET": 1 << 30},
+        lambda p: p.kernel == "average_lanes" or is_global(p),
+    ),
     (
         "boxes",
-        {"STREAM_FROM": 0, "WIDTH_OF_BOXES": 0, "PIECE": 40},
+        UNWOVEN | {"STREAM_FROM": 0, "WIDTH_OF_BOXES": 0, "PIECE": 40},
         lambda p: p.kernel == "average_disjoint" or not touches(p),
     ),
     ("row by row", ROWS, lambda p: p.kernel == "average" or is_global(p)),
@@ -69,6 +77,19 @@ def touches(made: plan.Plan) -> bool:
     return bool(fixed and all(record["out"] * record["stride"] <= record["size"]) and record["out"][2] >= LANES)
 
 
+def is_woven(made: plan.Plan) -> bool:
+    return made.kernel in WOVEN
+
+
+def can_be_woven(made: plan.Plan) -> bool:
+    """Whether at most three windows hold an element, the first column begins a stride (or the other of two), and a row
+    has room for two vectors, and for a vector of windows."""
+    _, _, kernel = (int(number) for number in made.record[0]["kernel"])
+    stride, pad, width = (int(made.record[0][name][2]) for name in ("stride", "pad", "size"))
+    starts = pad % stride == 0 or stride == 2
+    return stride <= 3 and stride <= kernel <= 3 * stride and starts and width >= max(16, 8 * stride)
+
+
 def is_global(made: plan.Plan) -> bool:
     return made.kernel == "average_global"
 
@@ -86,6 +107,14 @@ GEOMETRIES = [
     (7, 4, 3),
     (1, 4, 0),
     (2, 3, 0),
+    (2, 1, 1),
+    (2, 2, 1),
+    (3, 2, 0),
+    (4, 2, 1),
+    (4, 2, 2),
+    (6, 2, 3),
+    (5, 3, 0),
+    (9, 3, 3),
 ]
 GEOMETRIES += [(5, 5, 2), (8, 5, 1), (3, 7, 1), (8, 1, 4), (13, 2, 6), (20, 17, 3)]
 WIDTHS = [*range(1, 34), 47, 64, 65, 129]

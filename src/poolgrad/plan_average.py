@@ -16,7 +16,7 @@ from . import plan as plans
 from .contract import Call
 from .dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType
 from .kernels import record as codes
-from .kernels.record import LANES, LONGEST_TABLE, MOST_DIRECT_TERMS, RECORD, ROOM, ROWS_IN_TABLE, WIDE_ROOM
+from .kernels.record import LANES, LONGEST_TABLE, MOST_DIRECT_TERMS, RECORD, ROOM, ROWS_IN_TABLE, WIDE_ROOM, WOVEN
 from .plan import CODES, Plan, Record, compute_dtype, parts_for, power_of_two
 from .tensor import Planes, Tensor, as_planes
 from .windows import FIXED, Axis
@@ -47,6 +47,8 @@ BATCH = 2048
 # Windows that touch are written box by box, so many columns at a time, in rows of this width and beyond the caches:
 # there this comes near the speed of memory, and within them others are faster.
 WIDTH_OF_BOXES, PIECE = 200, 1024
+# Rows of this width are woven; narrower ones take longer than in lanes.
+NARROWEST_WOVEN = 40
 # Channels that are worked on together, and numbers in all their slots.
 MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 16
 # Gradients that are read at once where each fills a plane.
@@ -96,6 +98,7 @@ def plan_average(
         booked = (
             _for_whole_planes(views, record)
             or _in_pixels(views, record)
+            or _woven(views, record)
             or _in_boxes(views, record)
             or _in_lanes(views, record)
             or _in_rows(views, record)
@@ -172,6 +175,26 @@ def _rows_of_sums(columns: Axis) -> int:
     """Rows of a slot: one if all columns have the same number of windows (of three and more), or one of quotients."""
     terms = columns.terms if columns.rule == FIXED else columns.longest_run
     return 1 if terms == 1 or (terms > 2 and columns.fewest == terms) else 2
+
+
+def _woven(views: Views, record: Record) -> Booking | None:
+    """Few windows hold an element, and rows are long enough."""
+    (depth, rows, columns), _, target, *_ = views
+    name = f"average_woven_{columns.kernel}_{columns.stride}_{columns.pad % columns.stride}"
+    few = name in WOVEN and columns.rule == FIXED and rows.longest_run <= columns.terms and depth.longest_run == 1
+    wide = columns.size >= max(NARROWEST_WOVEN, 2 * LANES, columns.stride * LANES)
+    # Whole vectors everywhere: rows that begin amid a cache line take longer to read.
+    chunk = _whole_vectors(columns.out) + LANES
+    pitch = _whole_vectors(max(columns.out, (columns.size + columns.pad) // columns.stride)) + 4 * LANES
+    slots, row = power_of_two(columns.terms), 0 if target.dtype in (FLOAT32, FLOAT64) else _whole_vectors(columns.size)
+    floats = 2 * LANES + row + 2 * chunk + (1 + slots) * pitch
+    fits = floats * int(record["itemsize"][0]) <= plans.PART_BUDGET
+    if not (few and wide and fits and record["writing"]):
+        return None
+    record["chunk"], record["pitch"], record["row_slots"], record["wide"] = chunk, pitch, slots, row
+    record["even"] = columns.counts_evenly and record["reading"] == codes.READ_FLOATS and columns.out >= LANES
+    integers = _whole_vectors(chunk + 1 + min(rows.out, ROWS_IN_TABLE) + 2 * min(rows.size, ROWS_IN_TABLE))
+    return name, target.count // columns.size, floats, integers
 
 
 def _in_boxes(views: Views, record: Record) -> Booking | None:

@@ -89,6 +89,11 @@ class Axis:
         return min(self.kernel, self.size if self.counting == COUNT_VALID else self.size + 2 * self.pad)
 
     @property
+    def counts_evenly(self) -> bool:
+        """Whether all windows count the same. Counts rise, ever less, before they fall: three of them tell."""
+        return self.rule == FIXED and self.out > 1 and self.count(0) == self.count(1) == self.count(self.out - 1)
+
+    @property
     def longest_run(self) -> int:
         """An upper bound of the number of windows that hold one element."""
         if self.rule == FIXED:

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 
+from .record import WOVEN
+
 # Held while Numba is imported and kernels are compiled. A fork waits for it: a child that was forked in the middle
 # would wait for ever for locks of a thread that it does not have.
 _loading = threading.RLock()
@@ -57,6 +59,7 @@ _MODULES = {
     "average_global": "average_global",
     "average_lanes": "average_lanes",
     "average_pixels": "average_pixels",
+    **dict.fromkeys(WOVEN, "average_woven"),
     "max_pixels": "max_pixels",
     "max_tiles_2": "max_tiles",
     "max_tiles_3": "max_tiles",

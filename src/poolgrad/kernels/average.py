@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .expanding import Scratch, Tile, expanded_row, row_kernel, run_of_row, write_answer
-from .geometry import DEPTH, ROWS, run_of
+from .expanding import Scratch, Tile, expanded_row, row_kernel, write_answer
+from .geometry import DEPTH, ROWS, run_of, run_of_row
 from .memory import inlined_piece, write_i64
 from .record import LONGEST_TABLE
 from .spreading import fill
@@ -51,12 +51,12 @@ def rows_by_slots(
     height, columns = plan.size[ROWS], tile.right - tile.left
     d, h = begin // height, begin % height
     layers_from, layers_to = run_of(plan, DEPTH, d)
-    first, stop = run_of_row(plan, scratch, h)
+    first, stop = run_of_row(plan, scratch.runs, h)
     at_once = min((plan.row_slots - 1) * plan.batch + 1, LONGEST_TABLE)  # so many rows are in different slots
     number, again = 0, False  # rows in the table; whether they are those of the row before
     for r in range(begin, end):
         last_of_layer = h == height - 1
-        next_first, next_stop = run_of_row(plan, scratch, 0 if last_of_layer else h + 1)
+        next_first, next_stop = run_of_row(plan, scratch.runs, 0 if last_of_layer else h + 1)
         more = not last_of_layer and next_first == first and next_stop == stop  # the next row needs the same
         if not again:
             number = stop - first

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .expanding import Scratch, Tile, expanded_row, row_kernel, run_of_row, write_answer
-from .geometry import ROWS
+from .expanding import Scratch, Tile, expanded_row, row_kernel, write_answer
+from .geometry import ROWS, run_of_row
 from .memory import inlined_piece, piece, write_i64
 from .record import NOTHING
 from .spreading import fill
@@ -36,10 +36,10 @@ def rows_by_blocks(
 ) -> None:
     """Rows of one plane. A slot is not needed any more when the next block's row comes to it."""
     block, columns, layer = plan.block, tile.right - tile.left, begin // plan.size[ROWS]
-    made, _ = run_of_row(plan, scratch, begin)  # gradient rows expanded so far, up to here
+    made, _ = run_of_row(plan, scratch.runs, begin)  # gradient rows expanded so far, up to here
     began, turned = made, NOTHING
     for h in range(begin, end):
-        first, stop = run_of_row(plan, scratch, h)
+        first, stop = run_of_row(plan, scratch.runs, h)
         while made < stop:
             slot = made % block
             if slot == 0 and made > began and turned != made - block:

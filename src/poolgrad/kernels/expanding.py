@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .geometry import COLUMNS, DEPTH, ROWS, bounds_of, count_of, run_of, window_count
+from .geometry import COLUMNS, DEPTH, ROWS, bounds_of, count_of, run_of, tabulate_runs, window_count
 from .memory import inlined_piece, piece, read_i64, write_i64
 from .quotients import divide_row, scale_divisors
-from .record import BY_ELEMENTS, LANES, LONGEST_TABLE, NOTHING, ROOM, ROWS_IN_TABLE, WIDE_ROOM
+from .record import BY_ELEMENTS, LANES, LONGEST_TABLE, NOTHING, ROOM, WIDE_ROOM
 from .rows import store_row
 from .spreading import fill, interleave, lay_windows, shifts_for, sum_fours
 from .sums import sum_rows, write_sum
@@ -229,25 +229,10 @@ def write_answer(plan: Any, target: int, count: int, columns: int, scratch: Scra
 
 
 @inlined_piece
-def run_of_row(plan: Any, scratch: Scratch, h: int) -> tuple[int, int]:
-    if h < ROWS_IN_TABLE:
-        return read_i64(scratch.runs, 16 * h), read_i64(scratch.runs, 16 * h + 8)
-    return run_of(plan, ROWS, h)
-
-
-@inlined_piece
 def begin_plane(plan: Any, scratch: Scratch) -> None:
     """No slot has a row of this plane."""
     for slot in range(plan.depth_slots * plan.row_slots):
         write_i64(scratch.tags, 8 * slot, NOTHING)
-
-
-@piece
-def tabulate_rows(plan: Any, scratch: Scratch) -> None:
-    for h in range(min(plan.size[ROWS], ROWS_IN_TABLE)):
-        first, stop = run_of(plan, ROWS, h)
-        write_i64(scratch.runs, 16 * h, first)
-        write_i64(scratch.runs, 16 * h + 8, stop)
 
 
 def row_kernel(name: str, rows_of_plane: Any) -> Any:
@@ -259,7 +244,7 @@ def row_kernel(name: str, rows_of_plane: Any) -> Any:
         """Rows ``begin`` to ``end`` of the result, counted over all planes, layers and rows."""
         plan = records[0]
         scratch = carve(plan, floats, integers)
-        tabulate_rows(plan, scratch)
+        tabulate_runs(plan, scratch.runs)
         width, rows_per_plane = plan.size[COLUMNS], plan.size[DEPTH] * plan.size[ROWS]
         for left in range(0, width, plan.tile):
             tile = tile_of(plan, left, min(left + plan.tile, width))

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import windows
-from .memory import piece
+from .memory import inlined_piece, piece, read_i64, write_i64
+from .record import ROWS_IN_TABLE
 
 first_window, last_window = piece(windows.first_window), piece(windows.last_window)
 window_start, window_stop = piece(windows.window_start), piece(windows.window_stop)
@@ -24,6 +25,23 @@ def run_of(plan: Any, axis: int, i: int) -> tuple[int, int]:
     kernel, stride, pad = plan.kernel[axis], plan.stride[axis], plan.pad[axis]
     first = first_window(i, rule, size, out, kernel, stride, pad)
     return first, last_window(i, rule, size, out, stride, pad) + 1
+
+
+@piece
+def tabulate_runs(plan: Any, runs: int) -> None:
+    """The runs of a plane's first rows."""
+    for h in range(min(plan.size[ROWS], ROWS_IN_TABLE)):
+        first, stop = run_of(plan, ROWS, h)
+        write_i64(runs, 16 * h, first)
+        write_i64(runs, 16 * h + 8, stop)
+
+
+@inlined_piece
+def run_of_row(plan: Any, runs: int, h: int) -> tuple[int, int]:
+    """The run of a row, from the table if it is there."""
+    if h < ROWS_IN_TABLE:
+        return read_i64(runs, 16 * h), read_i64(runs, 16 * h + 8)
+    return run_of(plan, ROWS, h)
 
 
 @piece

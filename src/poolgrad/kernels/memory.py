@@ -22,7 +22,7 @@ inlined_piece = njit(inline="always", **_OPTIONS)
 _NAMES: set[tuple[str, str]] = set()
 
 
-def piece(function: Any) -> Any:
+def piece(function: Any, *, part_of_caller: bool = False) -> Any:
     """A piece of a kernel. Its name must be its own, also if a function makes it in several kinds (``piece_named``).
 
     Kernels come from disk, compiled by different processes, and meet in one. There pieces are known by their names and
@@ -32,15 +32,16 @@ def piece(function: Any) -> Any:
     if name in _NAMES:
         raise ValueError(f"there is a piece {function.__qualname__} already: give each kind a name with piece_named")
     _NAMES.add(name)
-    return njit(**_OPTIONS)(function)
+    return njit(forceinline=part_of_caller, **_OPTIONS)(function)
 
 
-def piece_named(name: str) -> Any:
-    """A piece that a function makes, under a name of its own."""
+def piece_named(name: str, *, part_of_caller: bool = False) -> Any:
+    """A piece that a function makes, under a name of its own. ``part_of_caller``: LLVM shall not leave it a call, which
+    would take as long as a few dozen numbers; this compiles faster than an inlined piece."""
 
     def made(function: Any) -> Any:
         function.__name__ = function.__qualname__ = name
-        return piece(function)
+        return piece(function, part_of_caller=part_of_caller)
 
     return made
 

@@ -34,6 +34,15 @@ _divided_bfloats = _divider("divided_bfloats", load_bfloats)
 
 
 @piece
+def divide_evenly(target: int, source: int, scale: int, n: int, unit: Any) -> None:
+    """The same for floats that share their divisor."""
+    last, zero, by = n - LANES, splat(unit), splat(as_unit(scale, unit))
+    for i in range(0, last, LANES):
+        store(target, i, add(divide(load(source, i, unit), by), zero))
+    store(target, last, add(divide(load(source, last, unit), by), zero))
+
+
+@piece
 def scale_divisors(target: int, counts: int, scale: int, n: int, unit: Any) -> None:
     """n divisors and some overrun."""
     factor = splat(as_unit(scale, unit))

@@ -17,6 +17,13 @@ LANES, LINE = 8, 64
 # Up to so many windows per column, adding one by one is faster than putting sums together.
 MOST_DIRECT_TERMS = 8
 
+# Windows along W (kernel, stride, phase of the first column) that average_woven.py has a kernel for, by its name.
+WOVEN = {
+    f"average_woven_{kernel}_{stride}_{phase}": (kernel, stride, phase)
+    for stride, phase in ((1, 0), (2, 0), (2, 1), (3, 0))
+    for kernel in range(stride, 3 * stride + 1)
+}
+
 _AXIS_FIELDS = ("rule", "size", "out", "kernel", "stride", "pad", "counting")  # of windows.Axis, for D, H, W
 _STEP_FIELDS = ("grad_steps", "index_steps", "result_steps")  # bytes, for N, C, D, H, W
 _NUMBER_FIELDS = (
@@ -27,6 +34,7 @@ _NUMBER_FIELDS = (
     "stored",  # bytes of an element in the tensors
     "rounding",
     "divisor",  # multiplies every window's count
+    "even",  # a row's gradients share their divisor, and are neighbours of the compute type
     "large_divisors",  # divisors pass what the compute type can hold
     "streams",  # sum windows along W all at once, as in spreading.py
     "terms",

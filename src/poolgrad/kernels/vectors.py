@@ -12,7 +12,7 @@ rows of a few dozen elements. With explicit vectors a row is a handful of instru
   than a vector goes element by element.
 - ``stream`` writes past the caches, 16 bytes at a time. It pays where the output is larger than the caches, and only if
   whole cache lines are filled one after the other; a ``fence`` at the kernel's end makes it visible to other threads.
-- ``store_interleaved`` and ``transpose`` shuffle with constant masks, which LLVM turns into the target's permutations.
+- ``interleaved`` and ``transpose`` shuffle with constant masks, which LLVM turns into the target's permutations.
 
 The code generated is plain LLVM (loads, stores, additions, shuffles with constant masks, no intrinsic of any one
 target): LLVM maps eight lanes to whatever vector registers there are, two 128-bit ones on the x86-64 baseline and on
@@ -219,6 +219,31 @@ def _binary(operation: str) -> Any:
 add, multiply, divide = _binary("fadd"), _binary("fmul"), _binary("fdiv")
 
 
+def _interleave(builder: ir.IRBuilder, first: ir.Value, second: ir.Value, firsts: int, seconds: int) -> list[ir.Value]:
+    mixed = []
+    for start in range(0, (firsts + seconds) * LANES, LANES):
+        places = [divmod(place, firsts + seconds) for place in range(start, start + LANES)]
+        mask = [lane if phase < firsts else LANES + lane for lane, phase in places]
+        mixed.append(builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(_INT32, LANES), mask)))
+    return mixed
+
+
+@intrinsic(prefer_literal=True)
+def interleaved(
+    typing_context: Any, first: types.Type, second: types.Type, times_first: types.Type, times_second: types.Type
+) -> Any:
+    """For each lane in turn: so many times its first number, then so many times its second. A tuple of vectors."""
+    if not (isinstance(times_first, types.IntegerLiteral) and isinstance(times_second, types.IntegerLiteral)):
+        return None
+    firsts, seconds = times_first.literal_value, times_second.literal_value
+    result = types.UniTuple(first, firsts + seconds)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        return context.make_tuple(builder, result, _interleave(builder, args[0], args[1], firsts, seconds))
+
+    return result(first, second, times_first, times_second), generate
+
+
 @intrinsic(prefer_literal=True)
 def store_interleaved(
     typing_context: Any,
@@ -229,19 +254,14 @@ def store_interleaved(
     times_first: types.Type,
     times_second: types.Type,
 ) -> Any:
-    """For each lane in turn: so many times its first number, then so many times its second, from an index on."""
+    """The same into memory, from an index on."""
     if not (isinstance(times_first, types.IntegerLiteral) and isinstance(times_second, types.IntegerLiteral)):
         return None
-    many_first, many = times_first.literal_value, times_first.literal_value + times_second.literal_value
+    firsts, seconds = times_first.literal_value, times_second.literal_value
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        kind = args[2].type
-        for start in range(0, many * LANES, LANES):
-            places = [divmod(place, many) for place in range(start, start + LANES)]
-            mask = [lane if phase < many_first else LANES + lane for lane, phase in places]
-            mixed = builder.shuffle_vector(args[2], args[3], ir.Constant(ir.VectorType(_INT32, LANES), mask))
-            at = builder.add(args[1], ir.Constant(_INT64, start))
-            builder.store(mixed, pointer_to(builder, args[0], at, kind.element, kind), align=1)
+        for i, mixed in enumerate(_interleave(builder, args[2], args[3], firsts, seconds)):
+            _store(builder, args[0], builder.add(args[1], ir.Constant(_INT64, i * LANES)), mixed)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, first, second, times_first, times_second), generate

@@ -1,0 +1,231 @@
+"""Averages over few windows: every row of the result is woven from rows of quotients while it is written.
+
+A column is held by up to three neighbouring windows along W, a row by up to three along H. The quotients of the last
+rows of gradients are all that is kept. From them the sums along W, then H, of eight windows are made in registers,
+interleaved by constant shuffles, and written. So memory takes numbers steadily while the next ones are made: beyond the
+caches, rows that are made first and written later take both times one after the other.
+
+There is one kernel for each kernel size, stride and phase of the first column along W (``WOVEN`` in record.py): all of
+that is constant in its loops.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from .geometry import COLUMNS, DEPTH, ROWS, count_of, run_of, run_of_row, tabulate_runs
+from .memory import inlined_piece, piece, piece_named, read_i64, write_i64
+from .quotients import divide_evenly, divide_row, scale_divisors
+from .record import LANES, NOTHING, ROWS_IN_TABLE, WOVEN, WRITE_BFLOATS, WRITE_FLOATS, WRITE_HALVES
+from .spreading import fill
+from .sums import store_sum_as_bfloats, store_sum_as_halves
+from .vectors import add, as_unit, fence, interleaved, load, read, store, stream, write
+
+
+def _column(terms: int, ahead: int) -> Any:
+    """The sum of so many neighbouring quotients, the last of them ``ahead`` of a window."""
+
+    @inlined_piece
+    def column(q: int, t: int, unit: Any) -> Any:
+        last = load(q, t + ahead, unit)
+        if terms == 1:
+            return last
+        before = load(q, t + ahead - 1, unit)
+        if terms == 2:
+            return add(before, last)
+        return add(add(load(q, t + ahead - 2, unit), before), last)
+
+    return column
+
+
+def _columns(kernel: int, stride: int, phase: int) -> tuple[Any, Any, int, int]:
+    """The sums of a stride's first and other columns, and how many columns these are. ``phase`` is the first one's."""
+    terms, ones = (kernel - 1) // stride + 1, (kernel - 1) % stride + 1
+    if phase == 0:
+        return _column(terms, 0), _column(max(terms - 1, 1), 0), ones, stride - ones
+    return _column(terms if ones == stride else terms - 1, 0), _column(terms, 1), 1, 1
+
+
+def _row_writer(name: str, rows: int, sums: tuple[Any, Any, int, int], put: Any) -> Any:
+    first_sum, second_sum, times_first, times_second = sums
+    stride = times_first + times_second
+    windows = LANES if stride > 1 else 2 * LANES  # at once; single vectors would be too little for a turn of the loop
+    thrice = stride == 3
+
+    @inlined_piece
+    def summed(column: Any, one: int, two: int, three: int, t: int, unit: Any) -> Any:
+        total = column(one, t, unit)
+        if rows > 1:
+            total = add(total, column(two, t, unit))
+        if rows > 2:
+            total = add(total, column(three, t, unit))
+        return total
+
+    @inlined_piece
+    def weave(one: int, two: int, three: int, t: int, unit: Any) -> Any:
+        """The columns of some windows, as vectors."""
+        first = summed(first_sum, one, two, three, t, unit)
+        if stride == 1:
+            return first, summed(first_sum, one, two, three, t + LANES, unit)
+        return interleaved(first, summed(second_sum, one, two, three, t, unit), times_first, times_second)
+
+    @piece_named(name, part_of_caller=True)
+    def write_row(target: int, one: int, two: int, three: int, columns: int, edge: int, unit: Any) -> None:
+        """All columns of a row; they are those of ``windows`` windows at least."""
+        number = columns // stride
+        for begin in range(0, number, windows):
+            t = min(begin, number - windows)  # the last ones are laid back over their predecessors
+            woven = weave(one, two, three, t, unit)
+            put(target, t * stride, woven[0])
+            put(target, t * stride + LANES, woven[1])
+            if thrice:
+                put(target, t * stride + 2 * LANES, woven[-1])
+        if number * stride < columns:
+            store(edge, 0, weave(one, two, three, number, unit)[0])
+            for w in range(number * stride, columns):
+                write(target, w, read(edge, w - number * stride, unit))
+
+    return write_row
+
+
+def _writer(name: str, terms: int, sums: tuple[Any, Any, int, int], put: Any) -> Any:
+    """For up to ``terms`` rows."""
+    write_one = _row_writer(f"{name}_of_1", 1, sums, put)
+    write_two = _row_writer(f"{name}_of_2", 2, sums, put) if terms > 1 else write_one
+    write_three = _row_writer(f"{name}_of_3", 3, sums, put) if terms > 2 else write_two
+
+    @inlined_piece
+    def write_rows(target: int, rows: int, one: int, two: int, three: int, columns: int, edge: int, unit: Any) -> None:
+        if terms > 2 and rows == 3:
+            write_three(target, one, two, three, columns, edge, unit)
+        elif terms > 1 and rows == 2:
+            write_two(target, one, two, three, columns, edge, unit)
+        else:
+            write_one(target, one, two, three, columns, edge, unit)
+
+    return write_rows
+
+
+class Scratch(NamedTuple):
+    """One thread's working memory, as addresses."""
+
+    edge: int  # a vector of columns
+    row: int  # one row of the result, if it is rounded to halves
+    divisors: int  # of a row's quotients
+    columns: int  # what each window along W counts, in the compute type
+    zeros: int  # a row of them
+    slots: int  # the last rows of quotients, with zeros around each
+    counts: int  # what each window along W counts
+    rows: int  # a table of one row
+    row_counts: int  # what each window along H counts
+    runs: int  # for each input row, first and one past the last window along H
+
+
+@piece
+def carve(plan: Any, floats: int, integers: int, unit: Any) -> Scratch:
+    row = floats + 2 * LANES * plan.itemsize
+    divisors = row + plan.wide * plan.itemsize
+    columns = divisors + plan.chunk * plan.itemsize
+    zeros = columns + plan.chunk * plan.itemsize
+    counts, rows = integers, integers + 8 * plan.chunk
+    for o in range(plan.chunk):
+        count = count_of(plan, COLUMNS, o) if o < plan.out[COLUMNS] else 1
+        write(columns, o, as_unit(count, unit))
+        write_i64(counts, 8 * o, count)
+    fill(zeros, 0, (1 + plan.row_slots) * plan.pitch, unit)
+    write_i64(rows, 0, row)
+    row_counts, runs = rows + 8, rows + 8 + 8 * min(plan.out[ROWS], ROWS_IN_TABLE)
+    for oh in range(min(plan.out[ROWS], ROWS_IN_TABLE)):
+        write_i64(row_counts, 8 * oh, count_of(plan, ROWS, oh))
+    tabulate_runs(plan, runs)
+    slots = zeros + plan.pitch * plan.itemsize
+    return Scratch(floats, row, divisors, columns, zeros, slots, counts, rows, row_counts, runs)
+
+
+@inlined_piece
+def make_row(plan: Any, source: int, scale: int, row: int, known: int, scratch: Scratch, unit: Any) -> int:
+    """Divide a row of gradients. The divisors are those of the scale ``known``; returns whose they are now."""
+    if plan.even:
+        divide_evenly(row, source, scale * read_i64(scratch.counts, 0), plan.out[COLUMNS], unit)
+        return known
+    if scale != known:
+        scale_divisors(scratch.divisors, scratch.columns, scale, plan.out[COLUMNS], unit)
+    step, out = plan.grad_steps[4], plan.out[COLUMNS]
+    divide_row(plan, row, source, step, scratch.divisors, scratch.counts, scale, out, unit)
+    return scale
+
+
+def woven_kernel(name: str, kernel_size: int, stride: int, phase: int) -> Any:
+    """A kernel for windows of one size, stride and phase along W."""
+    terms, sums = (kernel_size - 1) // stride + 1, _columns(kernel_size, stride, phase)
+    store_rows = _writer(f"{name}_stored", terms, sums, store)
+    stream_rows = _writer(f"{name}_streamed", terms, sums, stream)
+
+    @inlined_piece
+    def write_row(plan: Any, target: int, first: int, rows: int, streaming: bool, scratch: Scratch, unit: Any) -> None:
+        """The sum of some rows of quotients, from gradient row ``first`` on."""
+        pitch, columns, slot = plan.pitch * plan.itemsize, plan.size[COLUMNS], plan.row_slots - 1
+        begin = (LANES + plan.pad[COLUMNS] // stride) * plan.itemsize  # where the first column's last window lies
+        slots = scratch.slots + begin
+        one = slots + (first & slot) * pitch if rows > 0 else scratch.zeros + begin
+        two, three = slots + (first + 1 & slot) * pitch, slots + (first + 2 & slot) * pitch
+        if streaming:
+            stream_rows(target, rows, one, two, three, columns, scratch.edge, unit)
+        else:
+            into = target if plan.writing == WRITE_FLOATS else scratch.row
+            store_rows(into, rows, one, two, three, columns, scratch.edge, unit)
+            if plan.writing == WRITE_HALVES:
+                store_sum_as_halves(target, scratch.rows, 1, columns, unit)
+            elif plan.writing == WRITE_BFLOATS:
+                store_sum_as_bfloats(target, scratch.rows, 1, columns, unit)
+
+    def kernel(
+        records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+    ) -> int:
+        """Rows ``begin`` to ``end`` of the result, counted over all planes, layers and rows."""
+        plan = records[0]
+        scratch = carve(plan, floats, integers, unit)
+        to, depth, height = plan.result_steps, plan.size[DEPTH], plan.size[ROWS]
+        whole = plan.size[COLUMNS] // stride * stride * plan.itemsize
+        aligned = (result | to[0] | to[1] | to[2] | to[3] | whole) % 16 == 0
+        streaming = plan.streaming and plan.writing == WRITE_FLOATS and aligned
+        pitch, known, row = plan.pitch * plan.itemsize, begin - begin, begin
+        while row < end:  # layer by layer
+            layer, low = row // height, row % height
+            high = min(height, low + end - row)
+            plane, d = layer // depth, layer % depth
+            n, c = plane // plan.channels, plane % plan.channels
+            od, layers_to = run_of(plan, DEPTH, d)
+            source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1] + od * plan.grad_steps[2]
+            target = result + n * to[0] + c * to[1] + d * to[2]
+            layer_scale = plan.divisor * count_of(plan, DEPTH, od) if od < layers_to else 1
+            made = run_of(plan, ROWS, low)[0]  # rows of gradients before this one are divided, or not needed
+            for h in range(low, high):
+                first, stop = run_of_row(plan, scratch.runs, h)
+                if od >= layers_to:  # behind the last window of D
+                    stop = first
+                while made < stop:
+                    at = scratch.slots + (made & plan.row_slots - 1) * pitch + LANES * plan.itemsize
+                    rows = (
+                        read_i64(scratch.row_counts, 8 * made) if made < ROWS_IN_TABLE else count_of(plan, ROWS, made)
+                    )
+                    base = source + made * plan.grad_steps[3]
+                    known = make_row(plan, base, layer_scale * rows, at, known, scratch, unit)
+                    made += 1
+                write_row(plan, target + h * to[3], first, stop - first, streaming, scratch, unit)
+            row += high - low
+        if streaming:
+            fence()
+        return NOTHING
+
+    kernel.__name__ = kernel.__qualname__ = name  # kernels are kept on disk by their names
+    return kernel
+
+
+@cache
+def __getattr__(name: str) -> Any:
+    """Kernels are made when they are asked for: nobody uses them all."""
+    if name not in WOVEN:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return woven_kernel(name, *WOVEN[name])
