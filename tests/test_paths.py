@@ -18,7 +18,7 @@ import poolgrad
 from poolgrad import plan, plan_average, reference
 from poolgrad.contract import prepare
 from poolgrad.dtypes import DTYPES
-from poolgrad.kernels.record import LANES, ROOM, WOVEN
+from poolgrad.kernels.record import ROOM, WOVEN
 from poolgrad.operators import REGISTRY
 from poolgrad.products import ANY
 from poolgrad.tensor import Tensor, contiguous_strides
@@ -38,11 +38,6 @@ LIMITS: list[tuple[str, dict[str, int], Callable[[plan.Plan], bool]]] = [
         "eight planes at a time",
         UNWOVEN | {"LANES_BUDGET": 1 << 30},
         lambda p: p.kernel == "average_lanes" or is_global(p),
-    ),
-    (
-        "boxes",
-        UNWOVEN | {"STREAM_FROM": 0, "WIDTH_OF_BOXES": 0, "PIECE": 40},
-        lambda p: p.kernel == "average_disjoint" or not touches(p),
     ),
     ("row by row", ROWS, lambda p: p.kernel == "average" or is_global(p)),
     ("narrow tiles", ROWS | {"WIDEST_TILE": 16, "NARROWEST_TILE": 8}, lambda p: bool(p.record["tile"][0] <= 16)),
@@ -70,13 +65,6 @@ LIMITS: list[tuple[str, dict[str, int], Callable[[plan.Plan], bool]]] = [
 ]
 
 
-def touches(made: plan.Plan) -> bool:
-    """Whether windows touch, none is cut off, and a row has a vector of them."""
-    record = made.record[0]
-    fixed = all(record["kernel"][1:] == record["stride"][1:]) and not any(record["pad"][1:])
-    return bool(fixed and all(record["out"] * record["stride"] <= record["size"]) and record["out"][2] >= LANES)
-
-
 def is_woven(made: plan.Plan) -> bool:
     return made.kernel in WOVEN
 
@@ -87,7 +75,8 @@ def can_be_woven(made: plan.Plan) -> bool:
     _, _, kernel = (int(number) for number in made.record[0]["kernel"])
     stride, pad, width = (int(made.record[0][name][2]) for name in ("stride", "pad", "size"))
     starts = pad % stride == 0 or stride == 2
-    return stride <= 3 and stride <= kernel <= 3 * stride and starts and width >= max(16, 8 * stride)
+    adds = kernel > stride or made.call.tensor(made.output).dtype.itemsize > 2  # halves that are only laid out are not
+    return adds and stride <= 3 and stride <= kernel <= 3 * stride and starts and width >= max(16, 8 * stride)
 
 
 def is_global(made: plan.Plan) -> bool:

@@ -9,14 +9,15 @@ import llvmlite.binding as llvm
 import pytest
 from numba import njit
 
+from poolgrad.kernels import _MODULES
 from poolgrad.kernels.runner import kernel_signature
 
 
-@pytest.mark.parametrize("name", ["average_lanes", "average_disjoint", "max_tiles_2"])
+@pytest.mark.parametrize("name", ["average_lanes", "average_woven_3_2_1", "max_tiles_2"])
 def test_arm64(name: str) -> None:
     """No instruction is named that only one processor has, and the code compiles for arm64 to instructions of its own:
     pairs stored past the caches, and half precision. It is not run here."""
-    function = getattr(import_module(f"poolgrad.kernels.{name.removesuffix('_2')}"), name)
+    function = getattr(import_module(f"poolgrad.kernels.{_MODULES[name]}"), name)
     compiled = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
     compiled.compile(kernel_signature(function.__code__.co_argcount - 6, "float32"))
     (code,) = compiled.inspect_llvm().values()

@@ -55,7 +55,6 @@ def kernel_address(name: str, compute: str) -> int:
 _MODULES = {
     "average": "average",
     "average_blocks": "average_blocks",
-    "average_disjoint": "average_disjoint",
     "average_global": "average_global",
     "average_lanes": "average_lanes",
     "average_pixels": "average_pixels",

@@ -43,7 +43,6 @@ _NUMBER_FIELDS = (
     "levels",  # rows of sums of 4, 16, 64, ... quotients; 0 if shifts are added one by one
     "block",  # gradient rows per block of sums along H; 0 if rows are added one by one
     "overlapping",  # more than one row of gradients flows into a row of the result
-    "rest",  # rows or layers lie behind the last window
     "reading",
     "writing",
     "plain",  # the result is of the compute type
