@@ -21,6 +21,8 @@ from .windows import Axis
 # Windows that touch are laid out by constant shuffles up to this stride, at least a vector of them to a row.
 # Beyond it few gradients meet many zeros, and a scatter is as fast.
 LARGEST_TILE, NARROWEST_ROW = 4, LANES
+# Rows of windows too short for that are laid one over the end of the other, which reaches one row far.
+SHORTEST_ROW = LANES // 2
 # Up to so many windows over an element, asking each of them is faster than a scatter where channels lie side by side.
 MOST_ASKED = 9
 # Rows of pixels that are made together: they share windows.
@@ -103,6 +105,7 @@ def plan_maximum(
         way = (
             _by_pixels(record, axes, views, count, parts)
             or _by_tiles(record, axes, views, count, parts)
+            or _by_short_rows(record, axes, views, count)
             or _by_bands(record, axes, views, count, parts)
         )
     if way is None:
@@ -163,6 +166,19 @@ def _by_tiles(
         return None
     _set_windows(record, axes)
     return _Way(f"max_tiles_{stride}", count, floats + _astray(record))
+
+
+def _by_short_rows(
+    record: Record, axes: tuple[Axis, Axis], views: tuple[_View, _View, _View], count: int
+) -> _Way | None:
+    """2 x 2 windows that tile small planes, all of these one run of memory."""
+    rows, columns = axes
+    tiled = all(axis.kernel <= axis.stride == 2 and axis.pad == 0 and axis.out * 2 == axis.size for axis in axes)
+    if not tiled or rows.out < 2 or not SHORTEST_ROW <= columns.out < NARROWEST_ROW:
+        return None
+    if not record["plain"] or not all(view.is_dense for view in views):
+        return None
+    return _Way("max_short_rows", count)
 
 
 def _by_bands(
