@@ -30,7 +30,7 @@ MOST_ROWS_TOGETHER = 4
 # Larger planes of 16-bit numbers are made in bands of about so many elements, which are float32 until they are written.
 BAND = 1 << 10
 # Small planes are cleared and filled some at a time, while all of them are in the first-level cache.
-BATCH_BYTES = 1 << 13
+BATCH_BYTES = 1 << 12
 
 
 class _View(NamedTuple):
@@ -206,7 +206,7 @@ def _by_scatter(record: Record, source: _View, where: _View, target: _View, coun
     if number and all(view.has_dense_planes for view in views):
         batch = 1
         if all(view.is_dense for view in views):
-            planes = BATCH_BYTES // (plane_size * int(record["itemsize"][0]))
+            planes = -(-BATCH_BYTES // (plane_size * int(record["itemsize"][0])))
             batch = max(min(planes, plans.MOST_WINDOWS_AT_ONCE // number), 1)
             chunk = 0 if record["plain"] else max(chunk, batch * number)
         record["batch"], record["chunk"] = batch, chunk
