@@ -56,7 +56,9 @@ def lay_windows(
 
 
 @piece
-def lay_planes(grads: int, indices: int, code: int, planes: int, rows: int, columns: int, target: int, unit: Any) -> int:
+def lay_planes(
+    grads: int, indices: int, code: int, planes: int, rows: int, columns: int, target: int, unit: Any
+) -> int:
     """Planes that follow each other; returns how many, up to one where an index names no place in its window."""
     width, spare = 2 * columns, LANES - columns
     lines, others = splat_int(2 * width), lanes_outside(0, columns)
