@@ -31,7 +31,7 @@ MOST_ROWS_TOGETHER = 4
 # Larger planes of 16-bit numbers are made in bands of about so many elements, which are float32 until they are written.
 BAND = 1 << 10
 # Small planes are cleared and filled some at a time, as many as take so many bytes: gradients follow just behind the
-# zeros. Half as many, or twice as many, take up to a tenth longer.
+# zeros. Half as many take up to a tenth longer, twice as many up to a sixth (7 x 7 planes).
 BATCH_BYTES = 1 << 12
 
 
