@@ -78,6 +78,7 @@ def by_scatter(monkeypatch: pytest.MonkeyPatch, taken: list[str], *arguments: An
     with monkeypatch.context() as closed:
         closed.setattr(poolgrad.functional, "_VERDICTS", {})
         closed.setattr(plan_maximum, "LARGEST_TILE", 0)
+        closed.setattr(plan_maximum, "SHORTEST_ROW", plan_maximum.NARROWEST_ROW)
         closed.setattr(plan_maximum, "MOST_ASKED", 0)
         closed.setattr(plan_maximum, "BAND", 1 << 60)
         answer: Array = poolgrad.max_pool2d_with_indices_backward(*arguments)
@@ -129,6 +130,53 @@ def test_long_rows_that_touch(taken: list[str], monkeypatch: pytest.MonkeyPatch)
         out.assert_untouched()
 
 
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=str)
+def test_rows_of_windows_shorter_than_a_vector(
+    dtype: Any, index_dtype: Any, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each length that is laid so, and 4, the shortest that could be; planes that one thread has, and that three share.
+
+    What lies beside gradients and indices is NaN and -1; nothing beside the output is written.
+    """
+    monkeypatch.setattr(plan_maximum, "SHORTEST_ROW", 4)
+    planes = ((1, 1), (1, 2), (1, 5), (3, 7))
+    for kernel, windows, rows, outer in itertools.product((1, 2), (4, 5, 6, 7), (2, 3, 4, 7), planes):
+        shape = (*outer, 2 * rows, 2 * windows)
+        grad, indices = gradients_and_indices(shape, dtype, index_dtype, kernel, 2, 0, False)
+        expected = by_scatter(monkeypatch, taken, grad, shape, indices, kernel, 2)
+        held = [Guarded.holding(values).array for values in (grad, indices)]
+        out = Guarded(shape, dtype)
+        poolgrad.max_pool2d_with_indices_backward(held[0], shape, held[1], kernel, 2, out=out.array)
+        assert taken.pop() == "max_short_rows"
+        assert_same_bits(out.array, expected)
+        out.assert_untouched()
+
+
+SCATTERED = [
+    ("4 windows to a row", (2, 3, 6, 8), np.float32, 2, 0, 1),
+    ("a column behind the last window", (2, 3, 6, 15), np.float32, 2, 0, 1),
+    ("a row behind the last window", (2, 3, 7, 14), np.float32, 2, 0, 1),
+    ("one row of windows", (2, 3, 2, 14), np.float32, 2, 0, 1),
+    ("windows cut off", (2, 3, 6, 12), np.float32, 2, 1, 1),
+    ("3 x 3 windows", (2, 3, 9, 21), np.float32, 3, 0, 1),
+    ("16 bits", (2, 3, 6, 14), np.float16, 2, 0, 1),
+    ("planes that do not follow each other", (2, 3, 6, 14), np.float32, 2, 0, 2),
+]
+
+
+@pytest.mark.parametrize("case", SCATTERED, ids=lambda case: case[0])
+def test_short_rows_that_are_scattered(case: Any, taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What rows laid one over the other need, and these do not have."""
+    _, shape, dtype, kernel, pad, apart = case
+    grad, indices = gradients_and_indices(shape, dtype, np.int64, kernel, kernel, pad, False)
+    expected = by_scatter(monkeypatch, taken, grad, shape, indices, kernel, kernel, pad)
+    out = np.empty((shape[0], apart * shape[1], *shape[2:]), dtype)[:, ::apart]
+    poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, kernel, kernel, pad, out=out)
+    assert taken == ["scatter_dense"]
+    assert_same_bits(np.ascontiguousarray(out), expected)
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_adaptive_windows_of_one_length(dtype: Any, taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     shape = (2, 3, 12, 36)
@@ -136,6 +184,11 @@ def test_adaptive_windows_of_one_length(dtype: Any, taken: list[str], monkeypatc
     expected = by_scatter(monkeypatch, taken, grad, shape, indices, 3)
     assert_same_bits(poolgrad.adaptive_max_pool2d_backward(grad, shape, indices), expected)
     assert taken.pop() == "max_tiles_3"
+    shape = (2, 3, 14, 14)
+    grad, indices = gradients_and_indices(shape, dtype, np.int32, 2, 2, 0, False)
+    expected = by_scatter(monkeypatch, taken, grad, shape, indices, 2)
+    assert_same_bits(poolgrad.adaptive_max_pool2d_backward(grad, shape, indices), expected)
+    assert taken.pop() == ("scatter_dense" if dtype in HALVES else "max_short_rows")
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -213,7 +266,8 @@ WAYS = [
     ("max_tiles_4", (2, 2, 12, 40), 4, False),
     ("max_pixels", (3, 16, 6, 7), 2, True),
     ("scatter_bands", (3, 5, 41, 36), 5, False),
-    ("scatter_dense", (3, 5, 12, 14), 2, False),
+    ("max_short_rows", (3, 5, 12, 14), 2, False),
+    ("scatter_dense", (3, 5, 13, 15), 2, False),
     ("scatter_together", (3, 5, 6, 7), 2, True),
 ]
 
@@ -226,7 +280,7 @@ def test_indices_that_went_astray(way: Any, dtype: Any, index_dtype: Any, taken:
     kernel, shape, size, last = way
     if kernel == "scatter_together" and dtype in HALVES:
         kernel = "scatter"
-    if kernel == "scatter_bands" and dtype not in HALVES:
+    if (kernel == "scatter_bands" and dtype not in HALVES) or (kernel == "max_short_rows" and dtype in HALVES):
         kernel = "scatter_dense"
     arrange = channels_last if last else np.ascontiguousarray
     grad, good = gradients_and_indices(shape, dtype, index_dtype, size, size, 0, False)
@@ -313,9 +367,7 @@ def test_planes_in_batches(dtype: Any, taken: list[str], threads: None, monkeypa
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_planes_are_cleared_as_indices_come(dtype: Any, taken: list[str]) -> None:
     """Whether indices rise, fall, jump or stay; in planes of more elements than are cleared at a time."""
-    for width, order in itertools.product(
-        (1, 1023, 1024, 1025, 1031, 2048, 5000), ("up", "down", "any", "last", "first")
-    ):
+    for width, order in itertools.product((1, 511, 512, 513, 519, 1024, 5000), ("up", "down", "any", "last", "first")):
         random = np.random.default_rng(width)
         grad = random.standard_normal((1, 2, 1, 300)).astype(dtype)
         indices = random.integers(0, width, grad.shape)
@@ -330,6 +382,23 @@ def test_planes_are_cleared_as_indices_come(dtype: Any, taken: list[str]) -> Non
         expected = np.zeros((2, width), np.float64 if dtype == np.float64 else np.float32)
         np.add.at(expected, (np.arange(2)[:, None], indices.reshape(2, -1)), grad.reshape(2, -1).astype(expected.dtype))
         assert_same_bits(out.array.reshape(2, -1), expected.astype(dtype))
+    assert set(taken) == {"scatter_dense"}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_planes_are_cleared_wherever_they_begin(dtype: Any, taken: list[str]) -> None:
+    """At every distance from a vector's natural place, also such that no element is at its own; exact to the byte."""
+    itemsize = np.dtype(dtype).itemsize
+    for offset, width in itertools.product(range(65), (1, 7, 8, 9, 15, 16, 17, 24, 33, 100)):
+        block = np.full(64 + 1024, 0xFF, np.uint8)
+        start = -block.ctypes.data % 64 + offset
+        out = np.ndarray((1, 1, 1, width), dtype, block, start)
+        poolgrad.adaptive_max_pool2d_backward(
+            np.ones((1, 1, 1, 1), dtype), out.shape, np.zeros((1, 1, 1, 1), int), out=out
+        )
+        assert_same_bits(out, np.eye(1, width, dtype=dtype).reshape(out.shape))
+        assert (block[:start] == 0xFF).all()
+        assert (block[start + width * itemsize :] == 0xFF).all()
     assert set(taken) == {"scatter_dense"}
 
 
@@ -376,7 +445,8 @@ def test_kernels_on_a_plain_cpu(tmp_path: Any) -> None:
             return np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
 
         random = np.random.default_rng(1)
-        for size, k, s in (((1, 8, 6, 36), 2, 2), ((1, 8, 9, 36), 3, 3), ((1, 8, 4, 36), 4, 4), ((1, 8, 6, 7), 3, 1)):
+        for size, k, s in (((1, 8, 6, 36), 2, 2), ((1, 8, 9, 36), 3, 3), ((1, 8, 4, 36), 4, 4),
+                           ((1, 8, 6, 14), 2, 2), ((1, 8, 6, 7), 3, 1)):
             outs = [(n - k) // s + 1 for n in size[2:]]
             starts = np.arange(outs[0])[:, None] * s * size[3] + np.arange(outs[1]) * s
             for dtype, astray, lay in itertools.product((np.float16, np.float32), (0, 1), (np.copy, last)):

@@ -396,7 +396,7 @@ def test_nothing_is_read_or_written_beyond_the_page():
                 "max n1c2h3w{w} k3 s1 p1", "max n1c2h4w{w} k2 p1", "max n1c2h4w{w} k2,1", "amax n1c2h3w{w} o2,3",
                 "max n1c3h3w{w} k3 s1 p1 nhwc",
             )
-        ]
+        ] + [f"max n{n}c1h4w{w} k2 | | x" for n in (1, 3) for w in (10, 12, 14)]
         for line in lines:
             case = parse(line)
             for dtype in (FLOAT32, BFLOAT16, FLOAT16, FLOAT64):

@@ -60,6 +60,7 @@ _MODULES = {
     "average_pixels": "average_pixels",
     **dict.fromkeys(WOVEN, "average_woven"),
     "max_pixels": "max_pixels",
+    "max_short_rows": "max_short_rows",
     "max_tiles_2": "max_tiles",
     "max_tiles_3": "max_tiles",
     "max_tiles_4": "max_tiles",

@@ -256,6 +256,18 @@ def all_lanes(typing_context: Any, where: types.Type) -> Any:
 
 
 @intrinsic
+def lanes_outside(typing_context: Any, first: types.Type, stop: types.Type) -> Any:
+    """All lanes but those from ``first`` up to ``stop``."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        first, stop = (_spread(builder, builder.trunc(arg, _INT32)) for arg in args)
+        lanes = ir.Constant(_INTS, list(range(LANES)))
+        return builder.or_(builder.icmp_signed("<", lanes, first), builder.icmp_signed(">=", lanes, stop))
+
+    return mask(types.int64, types.int64), generate
+
+
+@intrinsic
 def rising(typing_context: Any, start: types.Type, step: types.Type) -> Any:
     """start, start + step, start + 2 step, ...: 32-bit integers."""
 

@@ -140,7 +140,10 @@ def zero_row(base: int, step: int, code: int, n: int) -> None:
 
 @piece
 def fill_exactly(target: int, n: int, value: Any, streaming: bool) -> None:
-    """n times the value, no more: the last vector is laid back over its predecessor."""
+    """n times the value, no more: the last vector is laid back over its predecessor.
+
+    The others but the first lie at multiples of their size, so that none of them is written into two cache lines.
+    """
     vector = splat(value)
     if streaming and target % 16 == 0:
         for i in range(0, n - LANES + 1, LANES):
@@ -148,7 +151,9 @@ def fill_exactly(target: int, n: int, value: Any, streaming: bool) -> None:
         for i in range(n - n % LANES, n):
             write(target, i, value)
     elif n >= LANES:
-        for i in range(0, n - LANES, LANES):
+        size = LANES * itemsize(value)
+        store(target, 0, vector)
+        for i in range((size - target % size) // itemsize(value), n - LANES, LANES):
             store(target, i, vector)
         store(target, n - LANES, vector)
     else:

@@ -18,8 +18,8 @@ from .record import BFLOAT16, FLOAT16, INT32, LANES, NOTHING
 from .rows import fill_exactly, index_at, load_row, store_row, zero_row
 from .vectors import fence, itemsize, read, splat, store
 
-# So many elements of a plane are cleared at a time: a page of float32.
-CLEARED_AHEAD = 1024
+# So many elements of a plane are cleared at a time. Twice as many take up to 4 % longer, four times as many 10 %.
+CLEARED_AHEAD = 512
 
 
 @piece
