@@ -80,6 +80,7 @@ def by_scatter(monkeypatch: pytest.MonkeyPatch, taken: list[str], *arguments: An
         closed.setattr(plan_maximum, "LARGEST_TILE", 0)
         closed.setattr(plan_maximum, "SHORTEST_ROW", plan_maximum.NARROWEST_ROW)
         closed.setattr(plan_maximum, "MOST_ASKED", 0)
+        closed.setattr(plan_maximum, "BLOCKS", ())
         closed.setattr(plan_maximum, "BAND", 1 << 60)
         answer: Array = poolgrad.max_pool2d_with_indices_backward(*arguments)
     assert taken.pop().startswith("scatter")
@@ -219,6 +220,25 @@ def test_bands_of_a_plane(
 PIXELS = [(1, 1, 0), (2, 2, 0), (2, 2, 1), (3, 2, 1), (3, 2, 0), (3, 1, 1), (2, 1, 0), (3, 3, 1), (5, 3, 2), (3, 5, 0)]
 
 
+def assert_same_over_channels_side_by_side(
+    expected: Array, taken: list[str], kernel: str, grad: Array, indices: Array, *numbers: Any
+) -> None:
+    """By that kernel: to an output that is one run of memory, and to one with gaps between its rows."""
+    number, channels, height, width = expected.shape
+    room = np.full((number, height + 2, width + 2, channels), 77, expected.dtype)
+    run = room[:, 1:-1].reshape(number, -1, channels)[:, : height * width]
+    for pixels in (run.reshape(number, height, width, channels), room[:, 1:-1, 1:-1]):
+        assert np.shares_memory(pixels, room)
+        out = pixels.transpose(0, 3, 1, 2)
+        poolgrad.max_pool2d_with_indices_backward(
+            channels_last(grad), expected.shape, channels_last(indices), *numbers, out=out
+        )
+        assert taken.pop() == kernel
+        assert_same_bits(np.ascontiguousarray(out), expected)
+        out[:] = 77
+        assert (room == 77).all()
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -228,22 +248,156 @@ def test_channels_that_lie_side_by_side(
     """Images split between threads, rows with gaps between them, windows cut off at every border."""
     if streamed:
         monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    monkeypatch.setattr(plan_maximum, "BLOCKS", ())
     sizes = ((7, 5), (6, 8), (1, 9), (8, 3))
     for (kernel, stride, pad), size, channels, ceil in itertools.product(PIXELS, sizes, (8, 40), (False, True)):
         shape = (2, channels, max(size[0], kernel), max(size[1], kernel))
         grad, indices = gradients_and_indices(shape, dtype, index_dtype, kernel, stride, pad, ceil)
         numbers = (kernel, stride, pad, 1, ceil)
         expected = by_scatter(monkeypatch, taken, grad, shape, indices, *numbers)
-        for layout in ("channels last", "gaps"):
-            room = np.full((2, shape[2] + 2, shape[3] + 2, channels), 77, dtype)
-            crop = room[:, 1:-1, 1:-1] if layout == "gaps" else room[:, 1:-1].reshape(2, -1, channels)
-            if layout == "channels last":
-                crop = crop[:, : shape[2] * shape[3]].reshape(2, shape[2], shape[3], channels)
-            out = crop.transpose(0, 3, 1, 2)
-            poolgrad.max_pool2d_with_indices_backward(
-                channels_last(grad), shape, channels_last(indices), *numbers, out=out
+        assert_same_over_channels_side_by_side(expected, taken, "max_pixels", grad, indices, *numbers)
+
+
+BLOCKS = [(2, 2, 0), (2, 2, 1), (3, 2, 0), (3, 2, 1), (3, 1, 0), (3, 1, 1)]
+FLOATS = [dtype for dtype in DTYPES if dtype not in HALVES]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_blocks_of_pixels(
+    dtype: Any, index_dtype: Any, streamed: bool, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With and without blocks between the borders, half a block at the end, all channels at once and some at a time."""
+    if streamed:
+        monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    sizes = ((3, 3), (4, 11), (7, 12), (10, 5))
+    for (kernel, stride, pad), size, ceil, at_once in itertools.product(BLOCKS, sizes, (False, True), (16, 512)):
+        monkeypatch.setattr(plan_maximum, "MOST_CHANNELS_AT_ONCE", at_once)
+        shape = (2, 40, *size)
+        grad, indices = gradients_and_indices(shape, dtype, index_dtype, kernel, stride, pad, ceil)
+        numbers = (kernel, stride, pad, 1, ceil)
+        expected = by_scatter(monkeypatch, taken, grad, shape, indices, *numbers)
+        monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+        name = f"max_blocks_{kernel}_{stride}"
+        assert_same_over_channels_side_by_side(expected, taken, name, grad, indices, *numbers)
+
+
+def test_the_usual_windows_have_blocks() -> None:
+    assert {window[:2] for window in BLOCKS} == set(plan_maximum.BLOCKS)
+
+
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("window", BLOCKS, ids=str)
+def test_every_window_of_a_block_may_name_every_place(window: Any, index_dtype: Any, taken: list[str]) -> None:
+    """One image for each of them, in which all other indices are where they should be."""
+    kernel, stride, pad = window
+    grad, indices = gradients_and_indices((1, 8, 5, 6), np.float32, index_dtype, kernel, stride, pad, False)
+    number = indices[0, 0].size
+    shape = (number * 30, 8, 5, 6)
+    grad = np.random.default_rng(5).standard_normal((shape[0], *grad.shape[1:])).astype(np.float32)
+    flat = np.broadcast_to(indices.reshape(1, 8, number), (shape[0], 8, number)).copy()
+    image = np.arange(shape[0])
+    flat[image, image % 8, image // 30] = image % 30
+    expected = np.zeros((*shape[:2], 30), np.float32)
+    np.add.at(expected, (image[:, None, None], np.arange(8)[None, :, None], flat), grad.reshape(flat.shape))
+    x, where = channels_last(np.full(shape, 77, np.float32)), channels_last(flat.reshape(grad.shape))
+    got = poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, where, kernel, stride, pad)
+    assert taken == [f"max_blocks_{kernel}_{stride}"]
+    assert_same_bits(np.ascontiguousarray(got), expected.reshape(shape))
+
+
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("window", BLOCKS, ids=str)
+def test_a_bad_index_in_every_window_of_a_block(window: Any, index_dtype: Any, taken: list[str]) -> None:
+    kernel, stride, pad = window
+    shape = (1, 16, 5, 6)
+    grad, good = gradients_and_indices(shape, np.float32, index_dtype, kernel, stride, pad, False)
+    x = channels_last(np.zeros(shape, np.float32))
+    for oh, ow in np.ndindex(good.shape[2:]):
+        lower_half = int(good[0, 9, oh, ow])
+        beyond = () if index_dtype == np.int32 else (2**32 + lower_half, -(2**32) + lower_half, -(2**63))
+        for value in (-1, -30, 30, 2**31 - 1, -(2**31), *beyond):
+            bad = good.copy()
+            bad[0, 9, oh, ow] = value
+            with pytest.raises(poolgrad.IndexRangeError, match=rf"indices\[0, 9, {oh}, {ow}\] = {value} "):
+                poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, channels_last(bad), *window)
+    assert set(taken) == {f"max_blocks_{kernel}_{stride}"}
+
+
+def test_no_good_index_is_taken_for_one_that_went_astray(tmp_path: Any) -> None:
+    """Blocks would be done again for nothing, and nobody would see it but by the clock: so here that is an error."""
+    program = """if True:
+        import sys
+        import numpy as np, poolgrad
+        from poolgrad.kernels import astray, memory
+
+        @memory.piece
+        def refuse(plan, source, pointers, target, channels, plane, unit):
+            return 0
+
+        astray.scatter_channels = refuse
+        for k, s, p in ((2, 2, 0), (2, 2, 1), (3, 2, 0), (3, 2, 1), (3, 1, 0), (3, 1, 1)):
+            for index, (height, width) in ((t, n) for t in (np.int32, np.int64) for n in ((3, 3), (7, 8), (8, 7))):
+                rows, columns = (np.arange((n + 2 * p - k) // s + 1) * s - p for n in (height, width))
+                for last in (False, True):  # the first place of each window, and the last one
+                    h = np.clip(rows + last * (k - 1), 0, height - 1)
+                    w = np.clip(columns + last * (k - 1), 0, width - 1)
+                    places = np.repeat((h[:, None] * width + w)[None, :, :, None], 8, 3).astype(index)
+                    grad, x = np.ones(places.shape, np.float32), np.zeros((1, height, width, 8), np.float32)
+                    grad, x, places = (a.transpose(0, 3, 1, 2) for a in (grad, x, places))
+                    got = poolgrad.max_pool2d_with_indices_backward(grad, x, places, k, s, p)
+                    assert got.sum() == grad.size
+        places[0, 0, 0, 0] = height * width - 1
+        try:
+            poolgrad.max_pool2d_with_indices_backward(grad, x, places, k, s, p)
+        except poolgrad.IndexRangeError:
+            print("refused")
+    """
+    environment = os.environ | {"POOLGRAD_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=240)
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
+
+
+def test_what_stands_in_for_windows_names_no_pixel(taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scratch was left with a place in it, and as a gradient that is a number, too."""
+    kept = []
+
+    def full_of_places(size: int) -> tuple[int, object]:
+        kept.append(np.full(size // 8 + 1, 1))
+        return kept[-1].ctypes.data, kept[-1]
+
+    monkeypatch.setattr(poolgrad.execute, "_new_scratch", full_of_places)
+    for kernel, stride, pad in BLOCKS:
+        shape = (1, 8, 5, 6)
+        grad, indices = gradients_and_indices(shape, np.float32, np.int64, kernel, stride, pad, False)
+        x = channels_last(np.full(shape, 77, np.float32))
+        got = poolgrad.max_pool2d_with_indices_backward(
+            channels_last(0 * np.nan_to_num(grad, posinf=0, neginf=0)), x, channels_last(indices), kernel, stride, pad
+        )
+        assert taken.pop() == f"max_blocks_{kernel}_{stride}"
+        assert not got.any()
+    assert kept
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_pixels_that_cannot_be_streamed_to(dtype: Any, taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight of nine channels: pixels lie at addresses that no vector can be streamed to. Or only the rows do."""
+    monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    for kernel, stride, pad in ((3, 1, 1), (3, 2, 1), (2, 2, 0), (5, 3, 2)):
+        shape = (2, 8, 6, 7)
+        grad, indices = gradients_and_indices(shape, dtype, np.int64, kernel, stride, pad, False)
+        expected = by_scatter(monkeypatch, taken, grad, shape, indices, kernel, stride, pad)
+        size = np.dtype(dtype).itemsize
+        for pixel, row in ((9 * size, 70 * size), (8 * size, 57 * size)):
+            room = np.full(1000, 77, dtype)
+            out = np.lib.stride_tricks.as_strided(
+                room[-room.ctypes.data % 16 // size :], shape, (6 * row, size, row, pixel)
             )
-            assert taken.pop() == "max_pixels"
+            poolgrad.max_pool2d_with_indices_backward(
+                channels_last(grad), shape, channels_last(indices), kernel, stride, pad, out=out
+            )
+            assert taken.pop() == ("max_pixels" if kernel == 5 else f"max_blocks_{kernel}_{stride}")
             assert_same_bits(np.ascontiguousarray(out), expected)
             out[:] = 77
             assert (room == 77).all()
@@ -264,7 +418,8 @@ def test_channels_that_fill_no_vector(channels: int, dtype: Any, taken: list[str
 WAYS = [
     ("max_tiles_2", (3, 5, 12, 34), 2, False),
     ("max_tiles_4", (2, 2, 12, 40), 4, False),
-    ("max_pixels", (3, 16, 6, 7), 2, True),
+    ("max_blocks_2_2", (3, 16, 6, 7), 2, True),
+    ("max_pixels", (3, 16, 9, 10), 3, True),
     ("scatter_bands", (3, 5, 41, 36), 5, False),
     ("max_short_rows", (3, 5, 12, 14), 2, False),
     ("scatter_dense", (3, 5, 13, 15), 2, False),
@@ -282,6 +437,8 @@ def test_indices_that_went_astray(way: Any, dtype: Any, index_dtype: Any, taken:
         kernel = "scatter"
     if (kernel == "scatter_bands" and dtype not in HALVES) or (kernel == "max_short_rows" and dtype in HALVES):
         kernel = "scatter_dense"
+    if kernel == "max_blocks_2_2" and dtype in HALVES:
+        kernel = "max_pixels"
     arrange = channels_last if last else np.ascontiguousarray
     grad, good = gradients_and_indices(shape, dtype, index_dtype, size, size, 0, False)
     far = shape[2] * shape[3] - 1
@@ -338,7 +495,7 @@ def test_rows_too_long_for_scratch_are_scattered(taken: list[str], monkeypatch: 
         x = channels_last(np.zeros(shape, dtype))
         last = poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, channels_last(indices), 2)
         assert_same_bits(last, first)
-    assert taken == ["scatter_dense", "max_pixels", "scatter_dense", "scatter"]
+    assert taken == ["scatter_dense", "max_blocks_2_2", "scatter_dense", "scatter"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

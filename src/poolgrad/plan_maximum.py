@@ -13,7 +13,7 @@ import numpy as np
 from . import plan as plans
 from .contract import Call
 from .dtypes import DType
-from .kernels.record import GATHERED, LANES, LINE, RECORD, ROOM
+from .kernels.record import BLOCK_SIDE, GATHERED, LANES, LINE, LONGEST_BLOCK_TABLE, RECORD, ROOM
 from .plan import CODES, Plan, Record, compute_dtype, parts_for, power_of_two
 from .tensor import Planes, as_planes
 from .windows import Axis
@@ -26,6 +26,10 @@ LARGEST_TILE, NARROWEST_ROW = 4, LANES
 SHORTEST_ROW = 5
 # Up to so many windows over an element, asking each of them is faster than a scatter where channels lie side by side.
 MOST_ASKED = 9
+# Windows, kernel and stride, that pixels ask in blocks of four. With 64 to 256 channels of float32 and 64-bit indices
+# that takes 0.7 times as long as pixel by pixel. Larger blocks are slower with a stride of 1, and with 3 and 2 at most
+# a tenth faster. So many channels at most, to bound scratch.
+BLOCKS, MOST_CHANNELS_AT_ONCE = ((2, 2), (3, 2), (3, 1)), 512
 # Rows of pixels that are made together: they share windows.
 MOST_ROWS_TOGETHER = 4
 # Larger planes of 16-bit numbers are made in bands of about so many elements, which are float32 until they are written.
@@ -105,7 +109,8 @@ def plan_maximum(
     if axes is not None and count and flows and plane_size < 2**31:  # places are compared in 32 bits
         views = (source, where, target)
         way = (
-            _by_pixels(record, axes, views, count, parts)
+            _by_blocks(record, axes, views, count, parts)
+            or _by_pixels(record, axes, views, count, parts)
             or _by_tiles(record, axes, views, count, parts)
             or _by_short_rows(record, axes, views, count)
             or _by_bands(record, axes, views, count, parts)
@@ -126,15 +131,33 @@ def plan_maximum(
     )
 
 
+def _by_blocks(
+    record: Record, axes: tuple[Axis, Axis], views: tuple[_View, _View, _View], count: int, parts: int
+) -> _Way | None:
+    """Channels side by side, in whole vectors, and the usual windows."""
+    rows, columns = axes
+    windows = (rows.kernel, rows.stride)
+    if not _has_vectors_of_channels(views) or windows not in BLOCKS or windows != (columns.kernel, columns.stride):
+        return None
+    if not record["plain"]:
+        return None
+    at_once = min(views[2].planes.shape[1], MOST_CHANNELS_AT_ONCE)
+    floats, integers = BLOCK_SIDE**2 * at_once, 2 * LONGEST_BLOCK_TABLE + at_once
+    if not _fits(record, floats + integers, parts):
+        return None
+    _set_windows(record, axes)
+    record["chunk"] = at_once
+    return _Way(f"max_blocks_{rows.kernel}_{rows.stride}", count // LANES, floats, integers)
+
+
 def _by_pixels(
     record: Record, axes: tuple[Axis, Axis], views: tuple[_View, _View, _View], count: int, parts: int
 ) -> _Way | None:
     """Channels side by side, in whole vectors."""
     rows, columns = axes
-    channels = views[2].planes.shape[1]
-    side_by_side = channels > 1 and all(view.planes.steps[1] == view.dtype.itemsize for view in views)
-    if not side_by_side or channels % LANES or rows.longest_run * columns.longest_run > MOST_ASKED:
+    if not _has_vectors_of_channels(views) or rows.longest_run * columns.longest_run > MOST_ASKED:
         return None
+    channels = views[2].planes.shape[1]
     together = min(rows.stride, MOST_ROWS_TOGETHER)
     slots, row, wide_row = 0, 0, 0
     if not record["plain"]:  # rows of the result and the rows of gradients that they ask, in the compute type
@@ -218,6 +241,12 @@ def _by_scatter(record: Record, source: _View, where: _View, target: _View, coun
     if record["direct"] and target.planes.shape[1] > 1 and all(v.planes.steps[1] == v.dtype.itemsize for v in views):
         return _Way("scatter_together", count)
     return _Way("scatter", count, chunk + (0 if record["direct"] else plane_size + ROOM))
+
+
+def _has_vectors_of_channels(views: tuple[_View, _View, _View]) -> bool:
+    """Whether the channels of every pixel lie side by side and fill whole vectors."""
+    channels = views[2].planes.shape[1]
+    return channels % LANES == 0 and all(view.planes.steps[1] == view.dtype.itemsize for view in views)
 
 
 def _set_windows(record: Record, axes: tuple[Axis, Axis]) -> None:

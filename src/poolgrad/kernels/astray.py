@@ -65,3 +65,16 @@ def scatter_astray(plan: Any, source: int, pointers: int, target: int, plane: in
             row = plane + h * row_step
             store_row(target + h * plan.result_steps[3], plan.result_steps[4], plan.code, row, width, unit)
     return NOTHING
+
+
+@piece
+def scatter_channels(plan: Any, source: int, pointers: int, target: int, channels: int, plane: int, unit: Any) -> int:
+    """Neighbouring planes of one image by scattering; the place of their first bad index, or NOTHING."""
+    for c in range(channels):
+        bad = scatter_astray(plan, source, pointers, target, plane, unit)
+        if bad != NOTHING:
+            return c * plan.out[1] * plan.out[2] + bad
+        source += plan.grad_steps[1]
+        pointers += plan.index_steps[1]
+        target += plan.result_steps[1]
+    return NOTHING

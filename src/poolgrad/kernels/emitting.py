@@ -15,6 +15,12 @@ from .rows import load_row, store_row
 from .vectors import itemsize, load, store, stream
 
 
+@inlined_piece
+def can_stream(plan: Any, target: int) -> bool:
+    """Whether all pixels from an address on lie where vectors of channels can be streamed to."""
+    return (target | plan.result_steps[3] | plan.result_steps[4]) % 16 == 0
+
+
 @piece
 def fetch_row(base: int, step: int, code: int, n: int, room: int, row: int, unit: Any) -> None:
     """Widen n elements of a tensor into scratch, and some overrun; ``room`` elements from the base on may be read."""

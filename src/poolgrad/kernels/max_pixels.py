@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .astray import scatter_astray
-from .emitting import emit, fetch_row
+from .astray import scatter_channels
+from .emitting import can_stream, emit, fetch_row
 from .matching import add_where, count_where, equal, equal_wide, load_ints, splat_int, sum_of_ints
 from .memory import inlined_piece, piece, read_i64, write_i64
 from .record import INT64, LANES, NOTHING, ROOM
@@ -102,19 +102,6 @@ def store_pixels(plan: Any, target: int, channels: int, row: int, unit: Any) -> 
             store_row(target + w * step, plan.stored, plan.code, pixel, channels, unit)
 
 
-@piece
-def scatter_channels(plan: Any, source: int, pointers: int, target: int, channels: int, plane: int, unit: Any) -> int:
-    """Neighbouring planes of one image by scattering; the place of their first bad index, or NOTHING."""
-    for c in range(channels):
-        bad = scatter_astray(plan, source, pointers, target, plane, unit)
-        if bad != NOTHING:
-            return c * plan.out[1] * plan.out[2] + bad
-        source += plan.grad_steps[1]
-        pointers += plan.index_steps[1]
-        target += plan.result_steps[1]
-    return NOTHING
-
-
 def max_pixels(
     records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
 ) -> int:
@@ -135,7 +122,7 @@ def max_pixels(
         source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
         pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
         target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
-        streaming = plain and plan.streaming and target % 16 == 0
+        streaming = plain and plan.streaming and can_stream(plan, target)
         count, first, stop = splat_int(0), 0, 0
         for top in range(0, height, together):
             bottom = min(top + together, height)

@@ -72,5 +72,7 @@ ROOM, WIDE_ROOM, ROWS_IN_TABLE = 32, 64, 1024
 LONGEST_TABLE = 32
 # Finished numbers that are gathered in scratch before they are written, beside the last rows and their overrun.
 GATHERED = 1024
+# Pixels of a block along each axis (blocks.py), and room for the longest table of one: windows of 3 with a stride of 1.
+BLOCK_SIDE, LONGEST_BLOCK_TABLE = 2, 64
 # What a kernel returns if there is no bad index.
 NOTHING = -1
