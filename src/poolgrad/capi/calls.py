@@ -53,6 +53,11 @@ def answer(message: bytearray) -> bytes:
     return call.failed(status)
 
 
+def is_wait(message: bytearray) -> bool:
+    """Whether a message calls aclrtSynchronizeStream."""
+    return int(_WORD.unpack_from(message)[0]) == _WAIT
+
+
 class RemoteCall:
     """One function: how its message is read, and its answer written."""
 
@@ -135,3 +140,4 @@ def _path(text: bytes) -> str:
 CALLS: list[RemoteCall] = [
     RemoteCall(prototype, getattr(copies if prototype.name in COPIES else acl, prototype.name)) for prototype in REMOTE
 ]
+_WAIT = [prototype.name for prototype in REMOTE].index("aclrtSynchronizeStream")

@@ -14,8 +14,9 @@ import threading
 
 from ..acl import host_pages
 from ..acl.arena import ARENA, HOST_ARENA
+from ..acl.worker import UNWOKEN, wake_streams
 from . import copies
-from .calls import answer, answer_for
+from .calls import answer, answer_for, is_wait
 from .functions import protocol
 from .memory import SharedMemory, largest_size, map_shared, new_file, whole_pages
 
@@ -24,6 +25,8 @@ _PEER = struct.Struct("3i")  # process, user, group
 _WORD = struct.Struct("<q")
 _NEWS = struct.Struct("<2q")  # as in server.h: 0, and the size of the memory that comes with it
 _MOST_OFFERS = 8
+_MOST_SELECTED = 1024
+_SOON = 50e-6  # seconds
 
 
 class Server:
@@ -98,8 +101,20 @@ def _serve(connection: socket.socket) -> None:
     """Answer one thread of the program. What belongs to a thread (context, message) belongs to ours."""
     buffer = bytearray(_LARGEST)
     with connection, contextlib.suppress(OSError):  # the program's thread may end in the middle of a call
+        unwoken = UNWOKEN.streams = set()
         while connection.recv_into(buffer):
+            if unwoken and not is_wait(buffer):
+                wake_streams()
             connection.send(answer(buffer))
+            if unwoken and not _is_asked_soon(connection):
+                wake_streams()
+
+
+def _is_asked_soon(connection: socket.socket) -> bool:
+    """Whether the program's next call comes at once. ``select`` knows no descriptor beyond the first thousand."""
+    if connection.fileno() >= _MOST_SELECTED:
+        return False
+    return bool(select.select((connection,), (), (), _SOON)[0])
 
 
 def _load_kernels() -> None:
