@@ -1,7 +1,7 @@
 """From messages to calls of ``poolgrad.acl`` and back: what goes over the wire, for every prototype.
 
 A message is a row of 64-bit words: the function's number, the order of the first null pointer to a place for a result
-(0: none is null), then one word for each input. For arrays and texts that is their length (-1: null), and their content
+(0: none is null), the core that the program's thread runs on, then one word for each input. For arrays and texts that is their length (-1: null), and their content
 stands behind the words. An answer is the status, or a handle (0: none), then the results, or why there are none.
 """
 
@@ -23,7 +23,7 @@ from .prototypes import ARRAY, COPIES, HANDLE, OUT, OUT_ARRAY, REMOTE, TEXT, Par
 MOST_VALUES = 1024  # in an array, as in shim.cpp
 LONGEST_TEXT = 2000  # bytes of a message that fit into its place in shim.cpp
 
-_HEAD = struct.Struct("<2q")
+_HEAD = struct.Struct("<3q")
 _WORD = struct.Struct("<q")
 _SUCCESS = _WORD.pack(0)
 _NULLS = {"aclError": ACL_ERROR_INVALID_PARAM, "aclnnStatus": ACLNN_ERR_PARAM_NULLPTR}
@@ -39,7 +39,7 @@ def answer_for(client: int) -> None:
 
 def answer(message: bytearray) -> bytes:
     """The answer to a message. Nothing escapes: an exception becomes a status."""
-    number, null_place = _HEAD.unpack_from(message)
+    number, null_place, _ = _HEAD.unpack_from(message)
     call: RemoteCall = CALLS[number]
     try:
         if null_place:
@@ -55,7 +55,12 @@ def answer(message: bytearray) -> bytes:
 
 def is_wait(message: bytearray) -> bool:
     """Whether a message calls aclrtSynchronizeStream."""
-    return int(_WORD.unpack_from(message)[0]) == _WAIT
+    return bool(_HEAD.unpack_from(message)[0] == _WAIT)
+
+
+def core_of(message: bytearray) -> int:
+    """The core that the program's thread ran on when it called."""
+    return int(_HEAD.unpack_from(message)[2])
 
 
 class RemoteCall:

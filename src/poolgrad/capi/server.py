@@ -16,7 +16,8 @@ from ..acl import host_pages
 from ..acl.arena import ARENA, HOST_ARENA
 from ..acl.worker import UNWOKEN, wake_streams
 from . import copies
-from .calls import answer, answer_for, is_wait
+from .calls import answer, answer_for, core_of, is_wait
+from .cores import move_to
 from .functions import protocol
 from .memory import SharedMemory, largest_size, map_shared, new_file, whole_pages
 
@@ -27,6 +28,7 @@ _NEWS = struct.Struct("<2q")  # as in server.h: 0, and the size of the memory th
 _MOST_OFFERS = 8
 _MOST_SELECTED = 1024
 _SOON = 50e-6  # seconds
+_CALLS_PER_MOVE = 16  # so that it costs next to nothing, also where the system moves threads all the time
 
 
 class Server:
@@ -99,15 +101,24 @@ class Server:
 
 def _serve(connection: socket.socket) -> None:
     """Answer one thread of the program. What belongs to a thread (context, message) belongs to ours."""
-    buffer = bytearray(_LARGEST)
     with connection, contextlib.suppress(OSError):  # the program's thread may end in the middle of a call
-        unwoken = UNWOKEN.streams = set()
-        while connection.recv_into(buffer):
-            if unwoken and not is_wait(buffer):
-                wake_streams()
-            connection.send(answer(buffer))
-            if unwoken and not _is_asked_soon(connection):
-                wake_streams()
+        _answer_calls(connection)
+    wake_streams()
+
+
+def _answer_calls(connection: socket.socket) -> None:
+    buffer = bytearray(_LARGEST)
+    unwoken = UNWOKEN.streams = set()
+    calls = 0
+    while connection.recv_into(buffer):
+        calls += 1
+        if calls % _CALLS_PER_MOVE == 0:
+            move_to(core_of(buffer))
+        if unwoken and not is_wait(buffer):
+            wake_streams()
+        connection.send(answer(buffer))
+        if unwoken and not _is_asked_soon(connection):
+            wake_streams()
 
 
 def _is_asked_soon(connection: socket.socket) -> bool:
