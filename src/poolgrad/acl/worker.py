@@ -68,7 +68,7 @@ class Stream:
                 self._worker = self._start()
             self._tasks.append(task)
             self._submitted += 1
-            if UNWOKEN.streams is None:
+            if UNWOKEN.streams is None or self._runner is not None:
                 self._work_came.notify()
             else:
                 UNWOKEN.streams.add(self)
@@ -161,9 +161,10 @@ class Stream:
     def _claim(self, ticket: int) -> bool:
         """Whether the next task is this thread's to run: there is one up to that ticket, and nobody runs another."""
         with self._lock:
-            if self._runner is not None or not self._tasks or self._finished >= ticket or _EXIT.is_set():
+            here = threading.current_thread()
+            if _EXIT.is_set() or self._finished >= ticket or not self._tasks or self._runner is not None:
                 return False
-            self._runner = threading.current_thread()
+            self._runner = here
             return True
 
     def _run_claimed(self) -> None:

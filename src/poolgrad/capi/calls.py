@@ -1,8 +1,9 @@
 """From messages to calls of ``poolgrad.acl`` and back: what goes over the wire, for every prototype.
 
 A message is a row of 64-bit words: the function's number, the order of the first null pointer to a place for a result
-(0: none is null), the core that the program's thread runs on, then one word for each input. For arrays and texts that is their length (-1: null), and their content
-stands behind the words. An answer is the status, or a handle (0: none), then the results, or why there are none.
+(0: none is null), the core that the program's thread runs on, then one word for each input. For arrays and texts that
+is their length (-1: null), and their content stands behind the words. An answer is the status, or a handle (0: none),
+then the results, or why there are none.
 """
 
 from __future__ import annotations
