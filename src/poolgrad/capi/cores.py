@@ -1,8 +1,8 @@
 """Staying on the core of the thread that calls.
 
-The two threads of a connection take turns. On one core it takes 6 microseconds until the other one runs; on two it takes
-25, since a core with nothing to do falls asleep, and waking it is slow, above all in virtual machines. The system leaves
-threads where they once were, so ours moves to where the program's is.
+The two threads of a connection take turns. On one core the other one runs after 6 microseconds; on two it takes 25: a
+core with nothing to do falls asleep, and waking it is slow, above all in virtual machines. The system leaves threads
+where they once were, so ours moves to where the program's is.
 """
 
 from __future__ import annotations
