@@ -18,6 +18,7 @@ from poolgrad.capi import cores, server
 from poolgrad.capi.calls import core_of, is_wait
 from poolgrad.capi.prototypes import REMOTE
 from poolgrad.capi.server import _serve
+from poolgrad.errors import IndexRangeError
 
 NUMBERS = {prototype.name: number for number, prototype in enumerate(REMOTE)}
 
@@ -90,6 +91,35 @@ def test_who_waits_next_runs_the_task(stream: int, ran: list[int | None]) -> Non
     assert program.finish() == [0, 0, 0]
     assert program.thread is not None
     assert ran == [program.thread.ident]
+
+
+def test_who_waited_for_the_last_task_has_the_next_one_run_at_once(stream: int, ran: list[int | None]) -> None:
+    """Until it calls something else in its place."""
+    program = Program()
+    first, second, third = (calls(stream)[1] for _ in range(3))
+    program.send(message("aclrtSetDevice", 0), first, message("aclrtSynchronizeStream", stream), second)
+    program.begin()
+    assert stream_of(stream).wait(3, PATIENCE)
+    program.send(message("aclrtGetDevice"), third)
+    assert stream_of(stream).wait(4, PATIENCE)
+    assert program.finish() == [0] * 6
+    assert program.thread is not None
+    assert ran[:2] == [program.thread.ident] * 2
+    assert ran[2:] != [program.thread.ident]
+
+
+def test_a_failure_of_a_task_that_ran_at_once_is_told_to_who_waits(
+    stream: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Recording) -> None:
+        raise IndexRangeError("an index is outside", status=507015)
+
+    monkeypatch.setattr(Recording, "_stamp", fail)
+    program = Program()
+    wait = message("aclrtSynchronizeStream", stream)
+    program.send(*calls(stream), wait, *calls(stream), wait, wait)
+    program.begin()
+    assert program.finish() == [0, 0, 507015, 0, 0, 507015, 0]
 
 
 def test_a_program_that_calls_something_else_wakes_the_stream(

@@ -40,6 +40,13 @@ def wake_streams() -> None:
         UNWOKEN.streams.pop().wake()
 
 
+def finish_streams() -> None:
+    """Run the tasks here that the streams were not woken for."""
+    while UNWOKEN.streams:
+        stream = UNWOKEN.streams.pop()
+        stream.finish(stream.last_ticket)
+
+
 class Stream:
     """Tasks are numbered from 1 in the order of submission: their tickets."""
 
