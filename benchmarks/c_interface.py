@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from poolgrad.capi.build import build, compiler, link_flags
 
-from .processes import fresh
-
 SOURCE = Path(__file__).with_name("c_interface.c")
 TURNS = 6
+BLOCK = 0.05  # seconds
 
 # What each figure should stay below; a share of the time in Python for the last.
 TARGETS = {"start": 0.8, "call": 25e-6, "excess": 0.05}
 
 # As operator_call in c_interface.c.
 IN_PYTHON = """
-import json, sys, time
+import sys, time
 from poolgrad import acl
 def good(*answer):
     assert answer[-1] == 0, acl.aclGetRecentErrMsg()
@@ -46,12 +48,13 @@ def run():
     if workspace:
         good(acl.aclrtFree(workspace))
 run()
-best, end = float("inf"), time.perf_counter() + float(sys.argv[1])
-while time.perf_counter() < end:
-    start = time.perf_counter()
-    run()
-    best = min(best, time.perf_counter() - start)
-print(json.dumps(best))
+for line in sys.stdin:
+    best, end = float("inf"), time.perf_counter() + float(line)
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - start)
+    print(best, flush=True)
 """
 
 
@@ -66,11 +69,29 @@ def measure(seconds: float) -> dict[str, float]:
         found = {"start": min(_time(program) for _ in range(TURNS))}
         laps = [json.loads(_run(program, "calls")) for _ in range(TURNS)]
         found["call"], found["simplest_call"] = (min(lap[i] for lap in laps) for i in (0, 1))
-        # In turns, each time in new processes: what memory they get decides as much as what they do.
-        share = str(seconds / 2)
-        turns = [(json.loads(_run(program, "operator", share)), fresh(IN_PYTHON, share)) for _ in range(TURNS)]
+        # Each time in new processes: what memory they get decides as much as what they do.
+        both = [[str(program), "operator"], [sys.executable, "-c", IN_PYTHON]]
+        turns = [_in_turns(both, seconds) for _ in range(TURNS)]
     found["operator_c"], found["operator_python"] = (min(times) for times in zip(*turns, strict=True))
     return found
+
+
+def _in_turns(commands: Sequence[Sequence[str]], seconds: float) -> list[float]:
+    """The shortest time that each process finds. They take turns in short blocks: what the machine gives changes from
+    one second to the next, and should change for both."""
+    shortest = [float("inf")] * len(commands)
+    with contextlib.ExitStack() as stack:
+        processes = [
+            stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+            for command in commands
+        ]
+        for _ in range(max(1, round(seconds / BLOCK / len(commands)))):
+            for place, process in enumerate(processes):
+                assert process.stdin
+                assert process.stdout
+                print(BLOCK, file=process.stdin, flush=True)
+                shortest[place] = min(shortest[place], float(process.stdout.readline()))
+    return shortest
 
 
 def _run(program: Path, *arguments: str) -> Any:

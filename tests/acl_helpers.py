@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,6 +50,15 @@ def stream_of(handle: int | None) -> streams.Stream:
     assert ret == 0
     assert found is not None
     return found
+
+
+def put_to_sleep(stream: streams.Stream) -> None:
+    """Have the stream's thread run a task and then sleep, so that it learns of the next task only if it is woken."""
+    assert stream.wait(stream.submit(lambda: None), PATIENCE)
+    deadline = time.monotonic() + PATIENCE
+    while not stream._work_came._waiters:  # type: ignore[attr-defined]
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
 
 
 def background(work: Callable[[], object]) -> threading.Thread:

@@ -19,7 +19,7 @@ NUMBERS = {prototype.name: number for number, prototype in enumerate(REMOTE)}
 
 def message(name: str, *words: int, null_place: int = 0, data: bytes = b"") -> bytearray:
     unsigned = (word % 2**64 for word in words)
-    return bytearray(struct.pack(f"<2q{len(words)}Q", NUMBERS[name], null_place, *unsigned) + data)
+    return bytearray(struct.pack(f"<3q{len(words)}Q", NUMBERS[name], null_place, 5, *unsigned) + data)
 
 
 def ask(name: str, *words: int, **more: Any) -> tuple[int, bytes]:

@@ -141,7 +141,7 @@ def _synchronize(stream: Stream) -> None:
     if stream.is_quiet:
         return
     ticket = stream.last_ticket
-    stream.wait(ticket)
+    stream.finish(ticket)
     answer_failure(stream, ticket)
 
 

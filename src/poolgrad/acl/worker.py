@@ -1,4 +1,4 @@
-"""A stream: tasks that one thread of their own runs in the order in which they came."""
+"""A stream: tasks that run one by one in the order in which they came, on a thread of its own or on one that waits."""
 
 from __future__ import annotations
 
@@ -23,6 +23,30 @@ class Failure:
     text: str
 
 
+class _Unwoken(threading.local):
+    """The streams that this thread gave tasks and will wake later; None: it wakes them at once.
+
+    The server of C programs is that late: most programs wait for a task next, and the thread that waits runs it.
+    """
+
+    streams: set[Stream] | None = None
+
+
+UNWOKEN = _Unwoken()
+
+
+def wake_streams() -> None:
+    while UNWOKEN.streams:
+        UNWOKEN.streams.pop().wake()
+
+
+def finish_streams() -> None:
+    """Run the tasks here that the streams were not woken for."""
+    while UNWOKEN.streams:
+        stream = UNWOKEN.streams.pop()
+        stream.finish(stream.last_ticket)
+
+
 class Stream:
     """Tasks are numbered from 1 in the order of submission: their tickets."""
 
@@ -36,12 +60,14 @@ class Stream:
         self._failures: list[Failure] = []
         self._closed = False
         self._worker: threading.Thread | None = None
+        self._runner: threading.Thread | None = None  # who runs a task at this moment
         self._lock = threading.RLock()
-        self._changed = threading.Condition(self._lock)
+        self._work_came = threading.Condition(self._lock)
+        self._work_done = threading.Condition(self._lock)
 
     def submit(self, task: Task) -> int:
         """Queue a task and answer its ticket."""
-        with self._changed:
+        with self._lock:
             if self._closed or _EXIT.is_set():
                 why = "was destroyed while it was being used" if self._closed else "ends with the interpreter"
                 raise refusal(ACL_ERROR_RT_INVALID_HANDLE, f"the stream {why}; submit to a live stream")
@@ -49,8 +75,16 @@ class Stream:
                 self._worker = self._start()
             self._tasks.append(task)
             self._submitted += 1
-            self._changed.notify_all()
+            if UNWOKEN.streams is None or self._runner is not None:
+                self._work_came.notify()
+            else:
+                UNWOKEN.streams.add(self)
             return self._submitted
+
+    def wake(self) -> None:
+        """Have the stream's thread look for tasks."""
+        with self._lock:
+            self._work_came.notify()
 
     def run(self, task: Task) -> None:
         """Run a short task here and now if the stream has nothing to do, else queue it.
@@ -81,8 +115,22 @@ class Stream:
         """Wait until the task of that ticket and all before it are done; False if time ran out."""
         if self._finished >= ticket:
             return True
-        with self._changed:
-            return self._changed.wait_for(lambda: self._finished >= ticket, timeout)
+        wake_streams()
+        with self._lock:
+            return self._work_done.wait_for(lambda: self._finished >= ticket, timeout)
+
+    def finish(self, ticket: int) -> None:
+        """As ``wait``, but tasks that nobody has begun run here: waking the stream's thread for them takes longer.
+
+        The main thread leaves them to the stream's: it would not see Ctrl-C before a task is done.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            if UNWOKEN.streams:
+                UNWOKEN.streams.discard(self)
+            wake_streams()
+            while self._claim(ticket):
+                self._run_claimed()
+        self.wait(ticket)
 
     def is_done(self, ticket: int) -> bool:
         return self._finished >= ticket
@@ -91,19 +139,19 @@ class Stream:
         """The oldest failure up to that ticket that nobody was told of; the others up to it go with it."""
         if not self._failures:
             return None
-        with self._changed:
+        with self._lock:
             taken = [failure for failure in self._failures if failure.ticket <= ticket]
             self._failures = self._failures[len(taken) :]
         return taken[0] if taken else None
 
     def close(self) -> None:
         """Accept nothing more, and return when all that was submitted is done."""
-        with self._changed:
+        with self._lock:
             self._closed = True
-            self._changed.notify_all()
+            self._work_came.notify()
             worker = self._worker
-        # A destructor that the garbage collector runs on the worker itself may end up here.
-        if worker is not None and worker is not threading.current_thread():
+        # A destructor that the garbage collector runs in the middle of a task may end up here.
+        if worker is not None and threading.current_thread() not in (worker, self._runner):
             worker.join()
 
     def _start(self) -> threading.Thread:
@@ -113,29 +161,48 @@ class Stream:
         return worker
 
     def _work(self) -> None:
-        while (task := self._next()) is not None:
-            failure = _run(task)
-            # What the task holds must be free before anybody learns that it is done.
-            del task
-            with self._changed:
-                if failure:  # known before its ticket is done, for those who look without the lock
-                    self._failures[1:] = [Failure(self._finished + 1, *failure)]
-                self._finished += 1
-                self._changed.notify_all()
+        while self._wait_for_work():
+            self._run_claimed()
         _WORKING.discard(self)
 
-    def _next(self) -> Task | None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._tasks or self._closed or _EXIT.is_set())
-            if self._tasks and not _EXIT.is_set():
-                return self._tasks.popleft()
-            if self._tasks:
-                text = f"the interpreter ended before {len(self._tasks)} tasks of the stream ran"
-                self._failures[1:] = [Failure(self._submitted, ACL_ERROR_RT_INTERNAL_ERROR, text)]
-                self._tasks.clear()
-            self._finished = self._submitted
-            self._changed.notify_all()
-            return None
+    def _claim(self, ticket: int) -> bool:
+        """Whether the next task is this thread's to run: there is one up to that ticket, and nobody runs another."""
+        with self._lock:
+            here = threading.current_thread()
+            if _EXIT.is_set() or self._finished >= ticket or not self._tasks or self._runner is not None:
+                return False
+            self._runner = here
+            return True
+
+    def _run_claimed(self) -> None:
+        # Nothing here may hold the task: what it holds must be free before anybody learns that it is done.
+        failure = _run(self._tasks.popleft())
+        with self._lock:
+            if failure:  # known before its ticket is done, for those who look without the lock
+                self._failures[1:] = [Failure(self._finished + 1, *failure)]
+            self._finished += 1
+            self._runner = None
+            self._work_done.notify_all()
+            if self._tasks or self._closed:
+                self._work_came.notify()
+
+    def _wait_for_work(self) -> bool:
+        """For the stream's thread: whether there is a task, which it has claimed then; False is the end."""
+        with self._lock:
+            while not self._claim(self._submitted):
+                if self._runner is None and (self._closed or _EXIT.is_set()):
+                    self._end()
+                    return False
+                self._work_came.wait()
+            return True
+
+    def _end(self) -> None:
+        if self._tasks:
+            text = f"the interpreter ended before {len(self._tasks)} tasks of the stream ran"
+            self._failures[1:] = [Failure(self._submitted, ACL_ERROR_RT_INTERNAL_ERROR, text)]
+            self._tasks.clear()
+        self._finished = self._submitted
+        self._work_done.notify_all()
 
 
 def _run(task: Task) -> tuple[int, str] | None:

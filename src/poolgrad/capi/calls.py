@@ -1,8 +1,9 @@
 """From messages to calls of ``poolgrad.acl`` and back: what goes over the wire, for every prototype.
 
 A message is a row of 64-bit words: the function's number, the order of the first null pointer to a place for a result
-(0: none is null), then one word for each input. For arrays and texts that is their length (-1: null), and their content
-stands behind the words. An answer is the status, or a handle (0: none), then the results, or why there are none.
+(0: none is null), the core that the program's thread runs on, then one word for each input. For arrays and texts that
+is their length (-1: null), and their content stands behind the words. An answer is the status, or a handle (0: none),
+then the results, or why there are none.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .prototypes import ARRAY, COPIES, HANDLE, OUT, OUT_ARRAY, REMOTE, TEXT, Par
 MOST_VALUES = 1024  # in an array, as in shim.cpp
 LONGEST_TEXT = 2000  # bytes of a message that fit into its place in shim.cpp
 
-_HEAD = struct.Struct("<2q")
+_HEAD = struct.Struct("<3q")
 _WORD = struct.Struct("<q")
 _SUCCESS = _WORD.pack(0)
 _NULLS = {"aclError": ACL_ERROR_INVALID_PARAM, "aclnnStatus": ACLNN_ERR_PARAM_NULLPTR}
@@ -39,7 +40,7 @@ def answer_for(client: int) -> None:
 
 def answer(message: bytearray) -> bytes:
     """The answer to a message. Nothing escapes: an exception becomes a status."""
-    number, null_place = _HEAD.unpack_from(message)
+    number, null_place, _ = _HEAD.unpack_from(message)
     call: RemoteCall = CALLS[number]
     try:
         if null_place:
@@ -51,6 +52,16 @@ def answer(message: bytearray) -> bytes:
         failure = FAILURES.get(call.prototype.returns, ACLNN_ERR_INNER)
         status = report(failure, f"{call.prototype.name}: unexpected {explain(error)}; please report it as a defect")
     return call.failed(status)
+
+
+def is_wait(message: bytearray) -> bool:
+    """Whether a message calls aclrtSynchronizeStream."""
+    return bool(_HEAD.unpack_from(message)[0] == _WAIT)
+
+
+def core_of(message: bytearray) -> int:
+    """The core that the program's thread ran on when it called."""
+    return int(_HEAD.unpack_from(message)[2])
 
 
 class RemoteCall:
@@ -135,3 +146,4 @@ def _path(text: bytes) -> str:
 CALLS: list[RemoteCall] = [
     RemoteCall(prototype, getattr(copies if prototype.name in COPIES else acl, prototype.name)) for prototype in REMOTE
 ]
+_WAIT = [prototype.name for prototype in REMOTE].index("aclrtSynchronizeStream")

@@ -14,8 +14,10 @@ import threading
 
 from ..acl import host_pages
 from ..acl.arena import ARENA, HOST_ARENA
+from ..acl.worker import UNWOKEN, finish_streams, wake_streams
 from . import copies
-from .calls import answer, answer_for
+from .calls import answer, answer_for, core_of, is_wait
+from .cores import move_to
 from .functions import protocol
 from .memory import SharedMemory, largest_size, map_shared, new_file, whole_pages
 
@@ -24,6 +26,9 @@ _PEER = struct.Struct("3i")  # process, user, group
 _WORD = struct.Struct("<q")
 _NEWS = struct.Struct("<2q")  # as in server.h: 0, and the size of the memory that comes with it
 _MOST_OFFERS = 8
+_MOST_SELECTED = 1024
+_SOON = 50e-6  # seconds
+_CALLS_PER_MOVE = 16  # so that it costs next to nothing, also where the system moves threads all the time
 
 
 class Server:
@@ -95,11 +100,44 @@ class Server:
 
 
 def _serve(connection: socket.socket) -> None:
-    """Answer one thread of the program. What belongs to a thread (context, message) belongs to ours."""
-    buffer = bytearray(_LARGEST)
+    """Answer one thread of the program, until it ends. What belongs to it (context, message) belongs to our thread."""
     with connection, contextlib.suppress(OSError):  # the program's thread may end in the middle of a call
-        while connection.recv_into(buffer):
-            connection.send(answer(buffer))
+        _answer_calls(connection)
+    wake_streams()
+
+
+def _answer_calls(connection: socket.socket) -> None:
+    """Answer call by call; and see to a task that a call gave a stream, which does not know of it yet.
+
+    If the program waits for it next, it runs here, since waking the stream's thread for it takes longer. A program that
+    waited for its last task is taken to wait for this one, too; else its next call is awaited for a moment.
+    """
+    buffer = bytearray(_LARGEST)
+    unwoken = UNWOKEN.streams = set()
+    calls = 0
+    has_tasks = waits_for_tasks = False
+    while connection.recv_into(buffer):
+        calls += 1
+        if calls % _CALLS_PER_MOVE == 0:
+            move_to(core_of(buffer))
+        if has_tasks:
+            waits_for_tasks = is_wait(buffer)
+            if not waits_for_tasks:
+                wake_streams()
+        connection.send(answer(buffer))
+        has_tasks = bool(unwoken)
+        if has_tasks:
+            if waits_for_tasks:
+                finish_streams()
+            elif not _is_asked_soon(connection):
+                wake_streams()
+
+
+def _is_asked_soon(connection: socket.socket) -> bool:
+    """Whether the program's next call comes at once. ``select`` knows no descriptor beyond the first thousand."""
+    if connection.fileno() >= _MOST_SELECTED:
+        return False
+    return bool(select.select((connection,), (), (), _SOON)[0])
 
 
 def _load_kernels() -> None:

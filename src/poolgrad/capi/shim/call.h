@@ -3,6 +3,8 @@
 #include <ctime>
 #include <new>
 
+#include <sched.h>
+
 #include "server.h"
 
 namespace {
@@ -18,6 +20,7 @@ public:
     Call(int64_t operation, const char* name, int32_t failure)
         : name_(name), failure_(failure), status_(failure), thread_(this_thread()) {
         words_[0] = operation;
+        words_[2] = sched_getcpu();
         // A thread that is cancelled ends after the call: it may hold the lock of the start.
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable_);
     }
@@ -142,8 +145,8 @@ private:
     Thread* thread_;
     int64_t result_ = 0;
     const char* next_ = "";
-    int64_t words_[16] = {};  // operation, order of a null place, inputs
-    size_t used_ = 2;
+    int64_t words_[16] = {};  // operation, order of a null place, core, inputs
+    size_t used_ = 3;
     iovec parts_[4] = {};  // the words, then texts and arrays
     size_t filled_ = 1;
     int cancelable_;
