@@ -27,13 +27,14 @@ from poolgrad.windows import pooled_size
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
-UNWOVEN = {"NARROWEST_WOVEN": 1 << 30}
+WOVEN_ROWS = {"NARROWEST_WOVEN": 0, "NARROWEST_TOUCHING": 0}
+UNWOVEN = {"NARROWEST_WOVEN": 1 << 30, "NARROWEST_TOUCHING": 1 << 30}
 ROWS = UNWOVEN | {"LANES_BUDGET": 0}  # small planes too are worked on row by row
 # A limit of the plan, its value, and what the plan must show so that the test is known to reach the path.
 LIMITS: list[tuple[str, dict[str, int], Callable[[plan.Plan], bool]]] = [
-    ("woven rows", {"NARROWEST_WOVEN": 0}, lambda p: is_woven(p) == can_be_woven(p)),
-    ("woven rows past the caches", {"NARROWEST_WOVEN": 0, "STREAM_FROM": 0}, lambda p: is_woven(p) == can_be_woven(p)),
-    ("many parts of woven rows", {"NARROWEST_WOVEN": 0, "BYTES_PER_PART": 1}, lambda p: is_woven(p) == can_be_woven(p)),
+    ("woven rows", WOVEN_ROWS, lambda p: is_woven(p) == can_be_woven(p)),
+    ("woven rows past the caches", WOVEN_ROWS | {"STREAM_FROM": 0}, lambda p: is_woven(p) == can_be_woven(p)),
+    ("many parts of woven rows", WOVEN_ROWS | {"BYTES_PER_PART": 1}, lambda p: is_woven(p) == can_be_woven(p)),
     (
         "eight planes at a time",
         UNWOVEN | {"LANES_BUDGET": 1 << 30},

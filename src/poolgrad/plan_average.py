@@ -44,9 +44,9 @@ LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 2048
 LONGEST_BLOCK = 256
 # Rows that are expanded together, in numbers: what is made of them should stay in the first-level cache.
 BATCH = 2048
-# Rows of this width are woven. Measured on planes of 28 and 35 columns that fit the caches, lanes are up to a third
-# faster; from 48 on rows are, by 15 to 50 %.
-NARROWEST_WOVEN = 40
+# Rows of this width are woven. Measured in the caches, lanes are up to a third faster on planes of 28 and 35 columns,
+# as fast on 56 (faster by a quarter where windows touch), and slower by 15 to 50 % on wider ones.
+NARROWEST_WOVEN, NARROWEST_TOUCHING = 40, 60
 # Channels that are worked on together, and numbers in all their slots.
 MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 16
 # Gradients that are read at once where each fills a plane.
@@ -179,7 +179,8 @@ def _woven(views: Views, record: Record) -> Booking | None:
     (depth, rows, columns), _, target, *_ = views
     name = f"average_woven_{columns.kernel}_{columns.stride}_{columns.pad % columns.stride}"
     few = name in WOVEN and columns.rule == FIXED and rows.longest_run <= columns.terms and depth.longest_run == 1
-    wide = columns.size >= max(NARROWEST_WOVEN, 2 * LANES, columns.stride * LANES)
+    narrowest = NARROWEST_WOVEN if columns.terms > 1 or record["streaming"] else NARROWEST_TOUCHING
+    wide = columns.size >= max(narrowest, 2 * LANES, columns.stride * LANES)
     # Whole vectors everywhere: rows that begin amid a cache line take longer to read.
     chunk = _whole_vectors(columns.out) + LANES
     pitch = _whole_vectors(max(columns.out, (columns.size + columns.pad) // columns.stride)) + 4 * LANES

@@ -89,6 +89,21 @@ def _row_writer(name: str, rows: int, sums: tuple[Any, Any, int, int], put: Any)
     return write_row
 
 
+def _pair_writer(name: str, column: Any, put: Any) -> Any:
+    """For windows of three with a stride of 1, along both axes."""
+
+    @piece_named(name, part_of_caller=True)
+    def write_pair(target: int, below: int, one: int, two: int, three: int, four: int, columns: int, unit: Any) -> None:
+        """Two rows of the result, which share two of the three rows that each of them is the sum of."""
+        for begin in range(0, columns, LANES):
+            t = min(begin, columns - LANES)
+            second, third = column(two, t, unit), column(three, t, unit)
+            put(target, t, add(add(column(one, t, unit), second), third))
+            put(below, t, add(add(second, third), column(four, t, unit)))
+
+    return write_pair
+
+
 def _writer(name: str, terms: int, sums: tuple[Any, Any, int, int], put: Any) -> Any:
     """For up to ``terms`` rows."""
     write_one = _row_writer(f"{name}_of_1", 1, sums, put)
@@ -120,6 +135,7 @@ class Scratch(NamedTuple):
     rows: int  # a table of one row
     row_counts: int  # what each window along H counts
     runs: int  # for each input row, first and one past the last window along H
+    begin: int  # from the beginning of a slot, or of the zeros, to the first column's last window, in bytes
 
 
 @piece
@@ -140,7 +156,8 @@ def carve(plan: Any, floats: int, integers: int, unit: Any) -> Scratch:
         write_i64(row_counts, 8 * oh, count_of(plan, ROWS, oh))
     tabulate_runs(plan, runs)
     slots = zeros + plan.pitch * plan.itemsize
-    return Scratch(floats, row, divisors, columns, zeros, slots, counts, rows, row_counts, runs)
+    begin = (LANES + plan.pad[COLUMNS] // plan.stride[COLUMNS]) * plan.itemsize
+    return Scratch(floats, row, divisors, columns, zeros, slots, counts, rows, row_counts, runs, begin)
 
 
 @inlined_piece
@@ -156,8 +173,24 @@ def make_row(plan: Any, source: int, scale: int, row: int, known: int, scratch: 
     return scale
 
 
-def woven_kernel(name: str, kernel_size: int, stride: int, phase: int) -> Any:
-    """A kernel for windows of one size, stride and phase along W."""
+@inlined_piece
+def make_rows(plan: Any, source: int, scale: int, made: int, stop: int, known: int, scratch: Scratch, unit: Any) -> int:
+    """The same for rows ``made`` to ``stop``, each into its slot."""
+    for oh in range(made, stop):
+        at = scratch.slots + ((oh & plan.row_slots - 1) * plan.pitch + LANES) * plan.itemsize
+        rows = read_i64(scratch.row_counts, 8 * oh) if oh < ROWS_IN_TABLE else count_of(plan, ROWS, oh)
+        known = make_row(plan, source + oh * plan.grad_steps[3], scale * rows, at, known, scratch, unit)
+    return known
+
+
+@inlined_piece
+def slot_of(plan: Any, oh: int, scratch: Scratch) -> int:
+    """Where a row's quotient of the first column's last window lies."""
+    return scratch.slots + (oh & plan.row_slots - 1) * plan.pitch * plan.itemsize + scratch.begin
+
+
+def _layer_weaver(name: str, kernel_size: int, stride: int, phase: int) -> Any:
+    """What makes some rows of a layer. Returns the scale that the divisors are of."""
     terms, sums = (kernel_size - 1) // stride + 1, _columns(kernel_size, stride, phase)
     store_rows = _writer(f"{name}_stored", terms, sums, store)
     stream_rows = _writer(f"{name}_streamed", terms, sums, stream)
@@ -165,20 +198,92 @@ def woven_kernel(name: str, kernel_size: int, stride: int, phase: int) -> Any:
     @inlined_piece
     def write_row(plan: Any, target: int, first: int, rows: int, streaming: bool, scratch: Scratch, unit: Any) -> None:
         """The sum of some rows of quotients, from gradient row ``first`` on."""
-        pitch, columns, slot = plan.pitch * plan.itemsize, plan.size[COLUMNS], plan.row_slots - 1
-        begin = (LANES + plan.pad[COLUMNS] // stride) * plan.itemsize  # where the first column's last window lies
-        slots = scratch.slots + begin
-        one = slots + (first & slot) * pitch if rows > 0 else scratch.zeros + begin
-        two, three = slots + (first + 1 & slot) * pitch, slots + (first + 2 & slot) * pitch
+        columns, edge = plan.size[COLUMNS], scratch.edge
+        one = slot_of(plan, first, scratch) if rows > 0 else scratch.zeros + scratch.begin
+        two, three = slot_of(plan, first + 1, scratch), slot_of(plan, first + 2, scratch)
         if streaming:
-            stream_rows(target, rows, one, two, three, columns, scratch.edge, unit)
+            stream_rows(target, rows, one, two, three, columns, edge, unit)
         else:
             into = target if plan.writing == WRITE_FLOATS else scratch.row
-            store_rows(into, rows, one, two, three, columns, scratch.edge, unit)
+            store_rows(into, rows, one, two, three, columns, edge, unit)
             if plan.writing == WRITE_HALVES:
                 store_sum_as_halves(target, scratch.rows, 1, columns, unit)
             elif plan.writing == WRITE_BFLOATS:
                 store_sum_as_bfloats(target, scratch.rows, 1, columns, unit)
+
+    @inlined_piece
+    def weave_rows(
+        plan: Any,
+        source: int,
+        target: int,
+        low: int,
+        high: int,
+        scale: int,
+        streaming: bool,
+        known: int,
+        scratch: Scratch,
+        unit: Any,
+    ) -> int:
+        made = run_of(plan, ROWS, low)[0]  # rows of gradients before this one are divided, or not needed
+        for h in range(low, high):
+            first, stop = run_of_row(plan, scratch.runs, h)
+            if scale == 0:
+                stop = first
+            known = make_rows(plan, source, scale, made, stop, known, scratch, unit)
+            made = max(made, stop)
+            write_row(plan, target + h * plan.result_steps[3], first, stop - first, streaming, scratch, unit)
+        return known
+
+    if (kernel_size, stride) != (3, 1):
+        return weave_rows
+    store_pair, stream_pair = (
+        _pair_writer(f"{name}_pair_{way}", sums[0], put) for way, put in (("stored", store), ("streamed", stream))
+    )
+
+    @inlined_piece
+    def weave_pairs(
+        plan: Any,
+        source: int,
+        target: int,
+        low: int,
+        high: int,
+        scale: int,
+        streaming: bool,
+        known: int,
+        scratch: Scratch,
+        unit: Any,
+    ) -> int:
+        """Two rows at a time wherever three rows of gradients flow into both."""
+        made, h, columns = run_of(plan, ROWS, low)[0], low, plan.size[COLUMNS]
+        while h < high:
+            first, stop = run_of_row(plan, scratch.runs, h)
+            if scale == 0:
+                stop = first
+            at, below = target + h * plan.result_steps[3], target + (h + 1) * plan.result_steps[3]
+            pair = stop - first == 3 and h + 1 < high and plan.writing == WRITE_FLOATS
+            if pair:
+                next_first, next_stop = run_of_row(plan, scratch.runs, h + 1)
+                pair = next_first == first + 1 and next_stop == stop + 1
+            known = make_rows(plan, source, scale, made, stop + pair, known, scratch, unit)
+            made = max(made, stop + pair)
+            if pair:
+                one, two = slot_of(plan, first, scratch), slot_of(plan, first + 1, scratch)
+                three, four = slot_of(plan, first + 2, scratch), slot_of(plan, first + 3, scratch)
+                if streaming:
+                    stream_pair(at, below, one, two, three, four, columns, unit)
+                else:
+                    store_pair(at, below, one, two, three, four, columns, unit)
+            else:
+                write_row(plan, at, first, stop - first, streaming, scratch, unit)
+            h += 2 if pair else 1
+        return known
+
+    return weave_pairs
+
+
+def woven_kernel(name: str, kernel_size: int, stride: int, phase: int) -> Any:
+    """A kernel for windows of one size, stride and phase along W."""
+    weave_layer = _layer_weaver(name, kernel_size, stride, phase)
 
     def kernel(
         records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
@@ -190,7 +295,7 @@ def woven_kernel(name: str, kernel_size: int, stride: int, phase: int) -> Any:
         whole = plan.size[COLUMNS] // stride * stride * plan.itemsize
         aligned = (result | to[0] | to[1] | to[2] | to[3] | whole) % 16 == 0
         streaming = plan.streaming and plan.writing == WRITE_FLOATS and aligned
-        pitch, known, row = plan.pitch * plan.itemsize, begin - begin, begin
+        known, row = begin - begin, begin
         while row < end:  # layer by layer
             layer, low = row // height, row % height
             high = min(height, low + end - row)
@@ -199,21 +304,9 @@ def woven_kernel(name: str, kernel_size: int, stride: int, phase: int) -> Any:
             od, layers_to = run_of(plan, DEPTH, d)
             source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1] + od * plan.grad_steps[2]
             target = result + n * to[0] + c * to[1] + d * to[2]
-            layer_scale = plan.divisor * count_of(plan, DEPTH, od) if od < layers_to else 1
-            made = run_of(plan, ROWS, low)[0]  # rows of gradients before this one are divided, or not needed
-            for h in range(low, high):
-                first, stop = run_of_row(plan, scratch.runs, h)
-                if od >= layers_to:  # behind the last window of D
-                    stop = first
-                while made < stop:
-                    at = scratch.slots + (made & plan.row_slots - 1) * pitch + LANES * plan.itemsize
-                    rows = (
-                        read_i64(scratch.row_counts, 8 * made) if made < ROWS_IN_TABLE else count_of(plan, ROWS, made)
-                    )
-                    base = source + made * plan.grad_steps[3]
-                    known = make_row(plan, base, layer_scale * rows, at, known, scratch, unit)
-                    made += 1
-                write_row(plan, target + h * to[3], first, stop - first, streaming, scratch, unit)
+            # No scale, no gradients: this layer lies behind the last window of D.
+            scale = plan.divisor * count_of(plan, DEPTH, od) if od < layers_to else 0
+            known = weave_layer(plan, source, target, low, high, scale, streaming, known, scratch, unit)
             row += high - low
         if streaming:
             fence()
