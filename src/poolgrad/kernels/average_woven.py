@@ -89,17 +89,49 @@ def _row_writer(name: str, rows: int, sums: tuple[Any, Any, int, int], put: Any)
     return write_row
 
 
-def _pair_writer(name: str, column: Any, put: Any) -> Any:
-    """For windows of three with a stride of 1, along both axes."""
+# Windows, kernel and stride, of which two rows of the result are made at once: of how many rows of gradients the first
+# is the sum; the first of these that flows into the second row, too, and how many rows do.
+PAIRS = {(2, 2): (1, 0, 1), (3, 2): (2, 1, 1), (3, 1): (3, 1, 3)}
+
+
+def _pair_writer(name: str, shared: tuple[int, int, int], sums: tuple[Any, Any, int, int], put: Any) -> Any:
+    """For two rows that share sums along W."""
+    first_sum, second_sum, times_first, times_second = sums
+    stride = times_first + times_second
+    touching, threefold = shared == PAIRS[2, 2], shared == PAIRS[3, 1]
+
+    @inlined_piece
+    def rows_of(column: Any, one: int, two: int, three: int, four: int, t: int, unit: Any) -> Any:
+        """One column of both rows."""
+        if touching:
+            both = column(one, t, unit)
+            return both, both
+        second = column(two, t, unit)
+        if threefold:
+            third = column(three, t, unit)
+            upper = add(add(column(one, t, unit), second), third)
+            return upper, add(add(second, third), column(four, t, unit))
+        return add(column(one, t, unit), second), second
+
+    @inlined_piece
+    def weave(one: int, two: int, three: int, four: int, t: int, unit: Any) -> Any:
+        first = rows_of(first_sum, one, two, three, four, t, unit)
+        second = rows_of(second_sum, one, two, three, four, t, unit)
+        upper = interleaved(first[0], second[0], times_first, times_second)
+        return upper, interleaved(first[1], second[1], times_first, times_second)
 
     @piece_named(name, part_of_caller=True)
     def write_pair(target: int, below: int, one: int, two: int, three: int, four: int, columns: int, unit: Any) -> None:
-        """Two rows of the result, which share two of the three rows that each of them is the sum of."""
-        for begin in range(0, columns, LANES):
-            t = min(begin, columns - LANES)
-            second, third = column(two, t, unit), column(three, t, unit)
-            put(target, t, add(add(column(one, t, unit), second), third))
-            put(below, t, add(add(second, third), column(four, t, unit)))
+        """All columns of both rows, whole strides of them."""
+        number = columns // stride
+        for begin in range(0, number, LANES):
+            t = min(begin, number - LANES)  # the last ones are laid back over their predecessors
+            upper, lower = weave(one, two, three, four, t, unit)
+            put(target, t * stride, upper[0])
+            put(below, t * stride, lower[0])
+            if stride > 1:
+                put(target, t * stride + LANES, upper[-1])
+                put(below, t * stride + LANES, lower[-1])
 
     return write_pair
 
@@ -234,11 +266,15 @@ def _layer_weaver(name: str, kernel_size: int, stride: int, phase: int) -> Any:
             write_row(plan, target + h * plan.result_steps[3], first, stop - first, streaming, scratch, unit)
         return known
 
-    if (kernel_size, stride) != (3, 1):
+    if (kernel_size, stride) not in PAIRS:
         return weave_rows
-    store_pair, stream_pair = (
-        _pair_writer(f"{name}_pair_{way}", sums[0], put) for way, put in (("stored", store), ("streamed", stream))
-    )
+    rows, skipped, rows_below = shared = PAIRS[kernel_size, stride]
+    more = skipped + rows_below - rows  # rows of gradients that only the second row needs
+    store_pair = _pair_writer(f"{name}_pair_stored", shared, sums, store)
+    # Two rows that are written past the caches side by side take longer than one after the other, if there is little
+    # to add: by a tenth with strides of 2.
+    streams = stride == 1
+    stream_pair = _pair_writer(f"{name}_pair_streamed", shared, sums, stream) if streams else store_pair
 
     @inlined_piece
     def weave_pairs(
@@ -253,23 +289,26 @@ def _layer_weaver(name: str, kernel_size: int, stride: int, phase: int) -> Any:
         scratch: Scratch,
         unit: Any,
     ) -> int:
-        """Two rows at a time wherever three rows of gradients flow into both."""
+        """Two rows at a time wherever they share rows of gradients in the usual way."""
         made, h, columns = run_of(plan, ROWS, low)[0], low, plan.size[COLUMNS]
+        simple = scale != 0 and plan.writing == WRITE_FLOATS and columns % stride == 0 and (streams or not streaming)
         while h < high:
             first, stop = run_of_row(plan, scratch.runs, h)
             if scale == 0:
                 stop = first
             at, below = target + h * plan.result_steps[3], target + (h + 1) * plan.result_steps[3]
-            pair = stop - first == 3 and h + 1 < high and plan.writing == WRITE_FLOATS
+            pair = simple and stop - first == rows and h + 1 < high
             if pair:
                 next_first, next_stop = run_of_row(plan, scratch.runs, h + 1)
-                pair = next_first == first + 1 and next_stop == stop + 1
-            known = make_rows(plan, source, scale, made, stop + pair, known, scratch, unit)
-            made = max(made, stop + pair)
+                pair = next_first == first + skipped and next_stop == stop + more
+            if pair:
+                stop += more
+            known = make_rows(plan, source, scale, made, stop, known, scratch, unit)
+            made = max(made, stop)
             if pair:
                 one, two = slot_of(plan, first, scratch), slot_of(plan, first + 1, scratch)
                 three, four = slot_of(plan, first + 2, scratch), slot_of(plan, first + 3, scratch)
-                if streaming:
+                if streams and streaming:
                     stream_pair(at, below, one, two, three, four, columns, unit)
                 else:
                     store_pair(at, below, one, two, three, four, columns, unit)
