@@ -1,8 +1,8 @@
 """Averages over few windows: every row of the result is woven from rows of quotients while it is written.
 
 A column is held by up to three neighbouring windows along W, a row by up to three along H. The quotients of the last
-rows of gradients are all that is kept. From them the sums along W, then H, of eight windows are made in registers,
-interleaved by constant shuffles, and written. So memory takes numbers steadily while the next ones are made: beyond the
+rows of gradients are all that is kept. From them the sums of eight windows are made in registers and written
+(weaving.py), of two rows at once where these share some. So memory takes numbers steadily while the next ones are made: beyond the
 caches, rows that are made first and written later take both times one after the other.
 
 There is one kernel for each kernel size, stride and phase of the first column along W (``WOVEN`` in record.py): all of
@@ -15,143 +15,13 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from .geometry import COLUMNS, DEPTH, ROWS, count_of, run_of, run_of_row, tabulate_runs
-from .memory import inlined_piece, piece, piece_named, read_i64, write_i64
+from .memory import inlined_piece, piece, read_i64, write_i64
 from .quotients import divide_evenly, divide_row, scale_divisors
 from .record import LANES, NOTHING, ROWS_IN_TABLE, WOVEN, WRITE_BFLOATS, WRITE_FLOATS, WRITE_HALVES
 from .spreading import fill
 from .sums import store_sum_as_bfloats, store_sum_as_halves
-from .vectors import add, as_unit, fence, interleaved, load, read, store, stream, write
-
-
-def _column(terms: int, ahead: int) -> Any:
-    """The sum of so many neighbouring quotients, the last of them ``ahead`` of a window."""
-
-    @inlined_piece
-    def column(q: int, t: int, unit: Any) -> Any:
-        last = load(q, t + ahead, unit)
-        if terms == 1:
-            return last
-        before = load(q, t + ahead - 1, unit)
-        if terms == 2:
-            return add(before, last)
-        return add(add(load(q, t + ahead - 2, unit), before), last)
-
-    return column
-
-
-def _columns(kernel: int, stride: int, phase: int) -> tuple[Any, Any, int, int]:
-    """The sums of a stride's first and other columns, and how many columns these are. ``phase`` is the first one's."""
-    terms, ones = (kernel - 1) // stride + 1, (kernel - 1) % stride + 1
-    if phase == 0:
-        return _column(terms, 0), _column(max(terms - 1, 1), 0), ones, stride - ones
-    return _column(terms if ones == stride else terms - 1, 0), _column(terms, 1), 1, 1
-
-
-def _row_writer(name: str, rows: int, sums: tuple[Any, Any, int, int], put: Any) -> Any:
-    first_sum, second_sum, times_first, times_second = sums
-    stride = times_first + times_second
-    windows = LANES if stride > 1 else 2 * LANES  # at once; single vectors would be too little for a turn of the loop
-    thrice = stride == 3
-
-    @inlined_piece
-    def summed(column: Any, one: int, two: int, three: int, t: int, unit: Any) -> Any:
-        total = column(one, t, unit)
-        if rows > 1:
-            total = add(total, column(two, t, unit))
-        if rows > 2:
-            total = add(total, column(three, t, unit))
-        return total
-
-    @inlined_piece
-    def weave(one: int, two: int, three: int, t: int, unit: Any) -> Any:
-        """The columns of some windows, as vectors."""
-        first = summed(first_sum, one, two, three, t, unit)
-        if stride == 1:
-            return first, summed(first_sum, one, two, three, t + LANES, unit)
-        return interleaved(first, summed(second_sum, one, two, three, t, unit), times_first, times_second)
-
-    @piece_named(name, part_of_caller=True)
-    def write_row(target: int, one: int, two: int, three: int, columns: int, edge: int, unit: Any) -> None:
-        """All columns of a row; they are those of ``windows`` windows at least."""
-        number = columns // stride
-        for begin in range(0, number, windows):
-            t = min(begin, number - windows)  # the last ones are laid back over their predecessors
-            woven = weave(one, two, three, t, unit)
-            put(target, t * stride, woven[0])
-            put(target, t * stride + LANES, woven[1])
-            if thrice:
-                put(target, t * stride + 2 * LANES, woven[-1])
-        if number * stride < columns:
-            store(edge, 0, weave(one, two, three, number, unit)[0])
-            for w in range(number * stride, columns):
-                write(target, w, read(edge, w - number * stride, unit))
-
-    return write_row
-
-
-# Windows, kernel and stride, of which two rows of the result are made at once: of how many rows of gradients the first
-# is the sum; the first of these that flows into the second row, too, and how many rows do.
-PAIRS = {(2, 2): (1, 0, 1), (3, 2): (2, 1, 1), (3, 1): (3, 1, 3)}
-
-
-def _pair_writer(name: str, shared: tuple[int, int, int], sums: tuple[Any, Any, int, int], put: Any) -> Any:
-    """For two rows that share sums along W."""
-    first_sum, second_sum, times_first, times_second = sums
-    stride = times_first + times_second
-    touching, threefold = shared == PAIRS[2, 2], shared == PAIRS[3, 1]
-
-    @inlined_piece
-    def rows_of(column: Any, one: int, two: int, three: int, four: int, t: int, unit: Any) -> Any:
-        """One column of both rows."""
-        if touching:
-            both = column(one, t, unit)
-            return both, both
-        second = column(two, t, unit)
-        if threefold:
-            third = column(three, t, unit)
-            upper = add(add(column(one, t, unit), second), third)
-            return upper, add(add(second, third), column(four, t, unit))
-        return add(column(one, t, unit), second), second
-
-    @inlined_piece
-    def weave(one: int, two: int, three: int, four: int, t: int, unit: Any) -> Any:
-        first = rows_of(first_sum, one, two, three, four, t, unit)
-        second = rows_of(second_sum, one, two, three, four, t, unit)
-        upper = interleaved(first[0], second[0], times_first, times_second)
-        return upper, interleaved(first[1], second[1], times_first, times_second)
-
-    @piece_named(name, part_of_caller=True)
-    def write_pair(target: int, below: int, one: int, two: int, three: int, four: int, columns: int, unit: Any) -> None:
-        """All columns of both rows, whole strides of them."""
-        number = columns // stride
-        for begin in range(0, number, LANES):
-            t = min(begin, number - LANES)  # the last ones are laid back over their predecessors
-            upper, lower = weave(one, two, three, four, t, unit)
-            put(target, t * stride, upper[0])
-            put(below, t * stride, lower[0])
-            if stride > 1:
-                put(target, t * stride + LANES, upper[-1])
-                put(below, t * stride + LANES, lower[-1])
-
-    return write_pair
-
-
-def _writer(name: str, terms: int, sums: tuple[Any, Any, int, int], put: Any) -> Any:
-    """For up to ``terms`` rows."""
-    write_one = _row_writer(f"{name}_of_1", 1, sums, put)
-    write_two = _row_writer(f"{name}_of_2", 2, sums, put) if terms > 1 else write_one
-    write_three = _row_writer(f"{name}_of_3", 3, sums, put) if terms > 2 else write_two
-
-    @inlined_piece
-    def write_rows(target: int, rows: int, one: int, two: int, three: int, columns: int, edge: int, unit: Any) -> None:
-        if terms > 2 and rows == 3:
-            write_three(target, one, two, three, columns, edge, unit)
-        elif terms > 1 and rows == 2:
-            write_two(target, one, two, three, columns, edge, unit)
-        else:
-            write_one(target, one, two, three, columns, edge, unit)
-
-    return write_rows
+from .vectors import as_unit, fence, store, stream, write
+from .weaving import PAIRS, column_sums, pair_writer, rows_writer
 
 
 class Scratch(NamedTuple):
@@ -223,9 +93,9 @@ def slot_of(plan: Any, oh: int, scratch: Scratch) -> int:
 
 def _layer_weaver(name: str, kernel_size: int, stride: int, phase: int) -> Any:
     """What makes some rows of a layer. Returns the scale that the divisors are of."""
-    terms, sums = (kernel_size - 1) // stride + 1, _columns(kernel_size, stride, phase)
-    store_rows = _writer(f"{name}_stored", terms, sums, store)
-    stream_rows = _writer(f"{name}_streamed", terms, sums, stream)
+    terms, sums = (kernel_size - 1) // stride + 1, column_sums(kernel_size, stride, phase)
+    store_rows = rows_writer(f"{name}_stored", terms, sums, store)
+    stream_rows = rows_writer(f"{name}_streamed", terms, sums, stream)
 
     @inlined_piece
     def write_row(plan: Any, target: int, first: int, rows: int, streaming: bool, scratch: Scratch, unit: Any) -> None:
@@ -270,11 +140,11 @@ def _layer_weaver(name: str, kernel_size: int, stride: int, phase: int) -> Any:
         return weave_rows
     rows, skipped, rows_below = shared = PAIRS[kernel_size, stride]
     more = skipped + rows_below - rows  # rows of gradients that only the second row needs
-    store_pair = _pair_writer(f"{name}_pair_stored", shared, sums, store)
+    store_pair = pair_writer(f"{name}_pair_stored", shared, sums, store)
     # Two rows that are written past the caches side by side take longer than one after the other, if there is little
     # to add: by a tenth with strides of 2.
     streams = stride == 1
-    stream_pair = _pair_writer(f"{name}_pair_streamed", shared, sums, stream) if streams else store_pair
+    stream_pair = pair_writer(f"{name}_pair_streamed", shared, sums, stream) if streams else store_pair
 
     @inlined_piece
     def weave_pairs(
