@@ -15,7 +15,7 @@ from typing import Any
 from poolgrad.capi.build import build, compiler, link_flags
 
 SOURCE = Path(__file__).with_name("c_interface.c")
-TURNS = 6
+TURNS, OPERATOR_TURNS = 6, 10
 BLOCK = 0.05  # seconds
 
 # What each figure should stay below; a share of the time in Python for the last.
@@ -71,7 +71,7 @@ def measure(seconds: float) -> dict[str, float]:
         found["call"], found["simplest_call"] = (min(lap[i] for lap in laps) for i in (0, 1))
         # Each time in new processes: what memory they get decides as much as what they do.
         both = [[str(program), "operator"], [sys.executable, "-c", IN_PYTHON]]
-        turns = [_in_turns(both, seconds) for _ in range(TURNS)]
+        turns = [_in_turns(both, seconds) for _ in range(OPERATOR_TURNS)]
     found["operator_c"], found["operator_python"] = (min(times) for times in zip(*turns, strict=True))
     return found
 

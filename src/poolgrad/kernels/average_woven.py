@@ -2,8 +2,8 @@
 
 A column is held by up to three neighbouring windows along W, a row by up to three along H. The quotients of the last
 rows of gradients are all that is kept. From them the sums of eight windows are made in registers and written
-(weaving.py), of two rows at once where these share some. So memory takes numbers steadily while the next ones are made: beyond the
-caches, rows that are made first and written later take both times one after the other.
+(weaving.py), of two rows at once where these share some. So memory takes numbers steadily while the next ones are made:
+beyond the caches, rows that are made first and written later take both times one after the other.
 
 There is one kernel for each kernel size, stride and phase of the first column along W (``WOVEN`` in record.py): all of
 that is constant in its loops.
