@@ -1,7 +1,8 @@
 /* What calls through the C interface take. The first argument says what to measure:
    sample    one small gradient from aclInit to aclFinalize, for the time of a whole process
    calls     seconds for one call, on average over all calls of that sample, and for the simplest call
-   operator  seconds for both phases and the wait, with an output of 64 MB, for each line that is read: the time to spend
+   operator  seconds for both phases and the wait, with an output of 64 MB, for each line that is read: the time to spend;
+             the next arguments are kernel, stride and padding
 */
 #include <stdlib.h>
 #include <string.h>
@@ -47,20 +48,20 @@ static aclIntArray* pair(int64_t value) {
     return aclCreateIntArray(values, 2);
 }
 
-/* Windows of size x size that touch. */
-static Gradient make(int64_t batch, int64_t channels, int64_t side, int64_t size) {
-    int64_t small[] = {batch, channels, side / size, side / size}, large[] = {batch, channels, side, side};
+static Gradient make(int64_t batch, int64_t channels, int64_t side, int64_t size, int64_t stride, int64_t padding) {
+    int64_t windows = (side + 2 * padding - size) / stride + 1;
+    int64_t small[] = {batch, channels, windows, windows}, large[] = {batch, channels, side, side};
     Gradient made;
     made.out_bytes = (size_t)(batch * channels * side * side) * sizeof(float);
-    made.grad_bytes = made.out_bytes / (size_t)(size * size);
+    made.grad_bytes = (size_t)(batch * channels * windows * windows) * sizeof(float);
     CHECK(aclrtMalloc(&made.grad_memory, made.grad_bytes, ACL_MEM_MALLOC_HUGE_FIRST));
     CHECK(aclrtMalloc(&made.out_memory, made.out_bytes, ACL_MEM_MALLOC_HUGE_FIRST));
     made.grad = tensor(small, made.grad_memory);
     made.self = tensor(large, NULL);
     made.out = tensor(large, made.out_memory);
     made.kernel = pair(size);
-    made.stride = pair(size);
-    made.padding = pair(0);
+    made.stride = pair(stride);
+    made.padding = pair(padding);
     return made;
 }
 
@@ -90,7 +91,7 @@ static void destroy(const Gradient* given) {
 /* All that a sample of the documents does between its first and its last line. */
 static void sample(void) {
     float grad[16], out[256];
-    Gradient small = make(1, 16, 4, 4);
+    Gradient small = make(1, 16, 4, 4, 4, 0);
     for (int i = 0; i < 16; ++i) grad[i] = 1;
     CHECK(aclrtMemcpy(small.grad_memory, sizeof(grad), grad, sizeof(grad), ACL_MEMCPY_HOST_TO_DEVICE));
     run(&small);
@@ -119,9 +120,9 @@ static double shortest(int simplest) {
     return best;
 }
 
-static void operator_call(void) {
+static void operator_call(char** window) {
     char line[64];
-    Gradient large = make(16, 64, 128, 2);
+    Gradient large = make(16, 64, 128, atoi(window[0]), atoi(window[1]), atoi(window[2]));
     CHECK(aclrtMemset(large.grad_memory, large.grad_bytes, 0, large.grad_bytes));
     CHECK(aclrtMemset(large.out_memory, large.out_bytes, 0, large.out_bytes));
     run(&large);
@@ -149,7 +150,7 @@ int main(int count, char** arguments) {
         sample();
         printf("[%.9f, %.9f]\n", shortest(0), shortest(1));
     }
-    if (!strcmp(what, "operator")) operator_call();
+    if (!strcmp(what, "operator") && count == 5) operator_call(arguments + 2);
     CHECK(aclrtDestroyStream(stream));
     CHECK(aclrtResetDevice(0));
     CHECK(aclFinalize());

@@ -158,16 +158,20 @@ C_INTERFACE = {
     "start": "start-up of a sample program, from its start to its end",
     "call": "one call, on average over a sample's calls",
     "simplest_call": "the simplest call (aclrtGetDevice)",
-    "operator_c": "both phases and the wait, output of 64 MB, through C",
+    "operator_c": "both phases and the wait, k2s2, output of 64 MB, through C",
     "operator_python": "the same in Python",
     "excess": "more than in Python",
+    "operator_c_overlapping": "both phases and the wait, k3s1p1, output of 64 MB, through C",
+    "operator_python_overlapping": "the same in Python",
+    "excess_overlapping": "more than in Python",
 }
 
 
 def c_interface_lines(document: Document, texts: Mapping[str, str]) -> list[tuple[str, str, str, str]]:
     """What the C interface costs, in words of some language: figure, target, and whether it is met."""
     found = {**document["capi"]["times"]}
-    found["excess"] = found["operator_c"] / found["operator_python"] - 1
+    for name in ("", "_overlapping"):
+        found[f"excess{name}"] = found[f"operator_c{name}"] / found[f"operator_python{name}"] - 1
     targets = document["capi"]["targets"]
     lines = []
     for key, text in texts.items():
@@ -178,7 +182,7 @@ def c_interface_lines(document: Document, texts: Mapping[str, str]) -> list[tupl
 
 
 def _amount(key: str, value: float) -> str:
-    if key == "excess":
+    if "excess" in key:
         return f"{value:.1%}"
     return (
         f"{1e6 * value:.1f} µs" if "call" in key else f"{1e3 * value:.2f} ms" if "operator" in key else f"{value:.2f} s"
@@ -187,7 +191,7 @@ def _amount(key: str, value: float) -> str:
 
 def _c_interface_text(document: Document) -> str:
     lines = c_interface_lines(document, C_INTERFACE)
-    return "\n".join(f"{text:<60} {value:>10}  {target:>8} {met}".rstrip() for text, value, target, met in lines)
+    return "\n".join(f"{text:<64} {value:>10}  {target:>8} {met}".rstrip() for text, value, target, met in lines)
 
 
 def _growth_text(document: Document) -> str:

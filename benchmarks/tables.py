@@ -90,9 +90,12 @@ CHINESE = Words(
         "start": "样例程序从启动到结束",
         "call": "单次调用，样例全部调用的平均",
         "simplest_call": "最简单的调用（aclrtGetDevice）",
-        "operator_c": "两段接口与同步，输出 64 MB，经 C 接口",
+        "operator_c": "两段接口与同步，k2s2，输出 64 MB，经 C 接口",
         "operator_python": "同一调用，经 Python",
         "excess": "比 Python 多用的时间",
+        "operator_c_overlapping": "两段接口与同步，k3s1p1，输出 64 MB，经 C 接口",
+        "operator_python_overlapping": "同一调用，经 Python",
+        "excess_overlapping": "比 Python 多用的时间",
     },
     ratios_plot="各分组相对 torch 的倍数",
 )
