@@ -10,6 +10,7 @@ import math
 import os
 import secrets
 import shutil
+import threading
 import tokenize
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -33,6 +34,8 @@ _NAMES = (
     *("float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8"),
     *("uint64", "uint32", "uint16", "uint8", "bool", "complex64", "complex128"),
 )
+# NumPy has Python parse a header, which Python 3.11 does not always survive in several threads at once.
+_HEADERS = threading.Lock()
 _KNOWN: dict[str, np.dtype[Any]] = {name: BFLOAT16 if name == "bfloat16" else np.dtype(name) for name in _NAMES}
 
 
@@ -216,7 +219,8 @@ def _npy_contents(path: Path, file: IO[bytes]) -> _Contents:
     if read_header is None:
         raise BadFile(f"{path} is no .npy file of version 1 or 2, which arrays of numbers have")
     try:
-        shape, fortran, dtype = read_header(file)
+        with _HEADERS:
+            shape, fortran, dtype = read_header(file)
     except (ValueError, TypeError, SyntaxError, tokenize.TokenError, RecursionError) as error:
         raise BadFile(f"{path} is no .npy file: its header is damaged or cut off") from error
     return _Contents(_stored_dtype(path, dtype), _possible(path, shape), fortran, file.tell())
