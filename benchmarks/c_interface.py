@@ -38,8 +38,8 @@ windows = (128 + 2 * pad - size) // step + 1
 small, large = (16, 64, windows, windows), (16, 64, 128, 128)
 sizes = [4 * 16 * 64 * side * side for side in (windows, 128)]
 memory = [good(*acl.aclrtMalloc(size, acl.ACL_MEM_MALLOC_HUGE_FIRST)) for size in sizes]
-for address, size in zip(memory, sizes):
-    good(acl.aclrtMemset(address, size, 0, size))
+for address, room in zip(memory, sizes):
+    good(acl.aclrtMemset(address, room, 0, room))
 def tensor(shape, address):
     return acl.aclCreateTensor(shape, acl.ACL_FLOAT, None, 0, acl.ACL_FORMAT_NCHW, shape, address)
 grad, x, out = tensor(small, memory[0]), tensor(large, None), tensor(large, memory[1])
