@@ -106,3 +106,17 @@ def test_empty_dilated_windows() -> None:
             got = has_empty_window(size, out, kernel=kernel, stride=stride, pad=pad, dilation=dilation)
             assert got == expected, (size, kernel, stride, dilation, pad, ceil)
     assert found, "such windows exist"
+
+
+def test_three_counts_tell_whether_all_windows_count_the_same() -> None:
+    """The first, the second and the last, against all of them."""
+    answers, countings = set(), (COUNT_PADDED, COUNT_VALID, COUNT_ONE)
+    for size, kernel, stride, counting in itertools.product(range(1, 14), range(1, 8), range(1, 5), countings):
+        for pad, ceil_mode in itertools.product(range(kernel // 2 + 1), (False, True)):
+            out = pooled_size(size, kernel=kernel, stride=stride, pad=pad, ceil_mode=ceil_mode)
+            if out > 1:
+                axis = fixed(size, out, kernel=kernel, stride=stride, pad=pad, counting=counting)
+                even = len({axis.count(o) for o in range(out)}) == 1
+                assert axis.counts_evenly == even, axis
+                answers.add((counting, even))
+    assert len(answers) == 5  # both for windows that are cut, and for padded ones; one where none is counted
