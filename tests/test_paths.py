@@ -18,6 +18,7 @@ import poolgrad
 from poolgrad import plan, plan_average, reference
 from poolgrad.contract import prepare
 from poolgrad.dtypes import DTYPES
+from poolgrad.kernels.average_rolling import WAITING
 from poolgrad.kernels.record import ROOM, WOVEN
 from poolgrad.operators import REGISTRY
 from poolgrad.products import ANY
@@ -27,11 +28,16 @@ from poolgrad.windows import pooled_size
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
-WOVEN_ROWS = {"NARROWEST_WOVEN": 0, "NARROWEST_TOUCHING": 0}
-UNWOVEN = {"NARROWEST_WOVEN": 1 << 30, "NARROWEST_TOUCHING": 1 << 30}
+ROLLING = {"NARROWEST_ROLLING": 0}
+RESTING = {"NARROWEST_ROLLING": 1 << 30}
+WOVEN_ROWS = RESTING | {"NARROWEST_WOVEN": 0, "NARROWEST_TOUCHING": 0}
+UNWOVEN = RESTING | {"NARROWEST_WOVEN": 1 << 30, "NARROWEST_TOUCHING": 1 << 30}
 ROWS = UNWOVEN | {"LANES_BUDGET": 0}  # small planes too are worked on row by row
 # A limit of the plan, its value, and what the plan must show so that the test is known to reach the path.
 LIMITS: list[tuple[str, dict[str, int], Callable[[plan.Plan], bool]]] = [
+    ("rolling rows", ROLLING, lambda p: is_rolling(p) == can_roll(p)),
+    ("rolling rows past the caches", ROLLING | {"STREAM_FROM": 0}, lambda p: is_rolling(p) == can_roll(p)),
+    ("many parts of rolling rows", ROLLING | {"BYTES_PER_PART": 1}, lambda p: is_rolling(p) == can_roll(p)),
     ("woven rows", WOVEN_ROWS, lambda p: is_woven(p) == can_be_woven(p)),
     ("woven rows past the caches", WOVEN_ROWS | {"STREAM_FROM": 0}, lambda p: is_woven(p) == can_be_woven(p)),
     ("many parts of woven rows", WOVEN_ROWS | {"BYTES_PER_PART": 1}, lambda p: is_woven(p) == can_be_woven(p)),
@@ -64,6 +70,17 @@ LIMITS: list[tuple[str, dict[str, int], Callable[[plan.Plan], bool]]] = [
     ("many parts", {"BYTES_PER_PART": 1}, lambda p: True),
     ("many parts of rows", ROWS | {"BYTES_PER_PART": 1}, lambda p: True),
 ]
+
+
+def is_rolling(made: plan.Plan) -> bool:
+    return made.kernel == "average_rolling"
+
+
+def can_roll(made: plan.Plan) -> bool:
+    """Whether windows are 3 wide with a stride of 1, padded by 1, there are some, and a row of floats fills a vector."""
+    numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
+    wide = made.record[0]["size"][2] >= 8 and made.call.tensor(made.output).dtype.itemsize > 2
+    return bool(wide and numbers == [(3, 3), (1, 1), (1, 1)])
 
 
 def is_woven(made: plan.Plan) -> bool:
@@ -165,6 +182,64 @@ def test_averages(line: tuple[str, dict[str, int], Callable[[plan.Plan], bool]],
         poolgrad.set_num_threads(2)
     assert len(plans) == len(cases)
     assert all(reached(made) or is_global(made) for made in plans)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rolling_rows_at_any_places_in_a_page(dtype: Any, streaming: bool, monkeypatch: Any) -> None:
+    """Rows of gradients are read from their other end where a page's places would meet those of the result's."""
+    size = np.dtype(dtype).itemsize
+    lag = set()
+    for width, step in itertools.product((16, 20, 64), (0, 16, 48, 80, 160, 480, 528, 1040, 3000 // 16 * 16)):
+        shape = (2, 3, 7, width)
+        grad, room = gradient(shape, dtype), np.full(3 * 4096 + 2 * 3 * 7 * width, 77, dtype)
+        space = np.empty(2 * 4096 + grad.size, dtype)
+        begin = -room.ctypes.data % 4096 // size + 4096 // size
+        out = room[begin : begin + grad.size].reshape(shape)
+        place = (out.ctypes.data - step - space.ctypes.data) % 4096 // size
+        moved = space[place : place + grad.size].reshape(shape)
+        moved[:] = grad
+        with monkeypatch.context() as limited:
+            with_limits(limited, UNWOVEN)
+            expected = poolgrad.avg_pool2d_backward(grad, shape, 3, 1, 1)
+        with monkeypatch.context() as limited:
+            with_limits(limited, ROLLING | {"STREAM_FROM": 0 if streaming else 1 << 60})
+            plans = recording(limited)
+            poolgrad.avg_pool2d_backward(moved, shape, 3, 1, 1, out=out)
+        assert is_rolling(plans[-1])
+        assert bool(plans[-1].record["streaming"][0]) == streaming
+        assert np.array_equal(out, expected), (width, step)
+        out[:] = 77
+        assert (room == 77).all()
+        lag.add(8 * size < (out.ctypes.data - moved.ctypes.data - width * size) % 4096 < WAITING)
+    assert lag == {False, True}
+
+
+def test_rolling_rows_of_strided_gradients(monkeypatch: Any) -> None:
+    """Rows may lie apart, in reverse, or on one another, and a divisor may be given."""
+    with_limits(monkeypatch, UNWOVEN)
+    wide = gradient((2, 3, 18, 24))
+    apart, reverse, same = wide[:, :, ::2], wide[:, :, 8::-1], np.broadcast_to(wide[:, :, :1], (2, 3, 9, 24))
+    expected = [poolgrad.avg_pool2d_backward(grad, (2, 3, 9, 24), 3, 1, 1) for grad in (apart, reverse, same)]
+    overridden = poolgrad.avg_pool2d_backward(apart, (2, 3, 9, 24), 3, 1, 1, divisor_override=-7)
+    with_limits(monkeypatch, ROLLING)
+    plans = recording(monkeypatch)
+    for grad, answer in zip((apart, reverse, same), expected, strict=True):
+        assert np.array_equal(poolgrad.avg_pool2d_backward(grad, (2, 3, 9, 24), 3, 1, 1), answer)
+    got = poolgrad.avg_pool2d_backward(apart, (2, 3, 9, 24), 3, 1, 1, divisor_override=-7)
+    assert np.array_equal(got, overridden)
+    assert all(is_rolling(made) for made in plans)
+    assert len(plans) == 4
+
+
+def test_windows_that_count_differently_do_not_roll(monkeypatch: Any) -> None:
+    with_limits(monkeypatch, ROLLING)
+    plans = recording(monkeypatch)
+    grad = gradient((1, 2, 9, 64))
+    poolgrad.avg_pool2d_backward(grad, (1, 2, 9, 64), 3, 1, 1, count_include_pad=False)
+    assert plans[-1].kernel == "average_woven_3_1_0"
+    poolgrad.avg_pool2d_backward(grad, (1, 2, 11, 66), 3, 1, 0)
+    assert plans[-1].kernel == "average_woven_3_1_0"
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ _MODULES = {
     "average_global": "average_global",
     "average_lanes": "average_lanes",
     "average_pixels": "average_pixels",
+    "average_rolling": "average_rolling",
     **dict.fromkeys(WOVEN, "average_woven"),
     "max_blocks_2_2": "max_blocks",
     "max_blocks_3_1": "max_blocks",

@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 
 from .matching import _INT32, _INT64, _INTS, _spread, mask
 from .record import BLOCK_SIDE, LANES
-from .vectors import Vector, _store, pointer_to
+from .vectors import Vector, _store, ask_for, pointer_to
 
 _LONGS = ir.VectorType(_INT64, LANES)
 
@@ -80,13 +80,9 @@ class _Writer:
         return self.builder.load(pointer_to(self.builder, self.entry(i), c, kind.element, kind), align=1)
 
     def prefetch(self, i: int, c: ir.Value, distance: ir.Value, kind: ir.Type) -> None:
-        """Ask for what lies so many bytes further, into the second-level cache. No address is a wrong one."""
+        """Ask for what lies so many bytes further."""
         further = self.builder.add(self.entry(i), distance)
-        pointer = pointer_to(self.builder, further, c, kind.element, ir.IntType(8))
-        arguments = [ir.Constant(_INT32, number) for number in (0, 2, 1)]  # to read; the level; data
-        kinds = ir.FunctionType(ir.VoidType(), [pointer.type, _INT32, _INT32, _INT32])
-        function = cgutils.get_or_insert_function(self.builder.module, kinds, "llvm.prefetch.p0i8")
-        self.builder.call(function, [pointer, *arguments])
+        ask_for(self.builder, pointer_to(self.builder, further, c, kind.element, ir.IntType(8)))
 
     def is_inside(self, index: ir.Value, corner: int) -> ir.Value:
         """Where an index names a place in its window: the least distance from the beginning of any row decides."""

@@ -10,9 +10,9 @@ from typing import Any
 
 from .halves import load_bfloats, load_halves
 from .memory import inlined_piece, piece, piece_named, read_i64
-from .record import LANES, READ_BFLOATS, READ_FLOATS, READ_HALVES
+from .record import AHEAD, LANES, READ_BFLOATS, READ_FLOATS, READ_HALVES
 from .rows import load_row
-from .vectors import add, as_unit, divide, load, multiply, read, splat, store, type_as, write
+from .vectors import add, as_unit, divide, load, multiply, prefetch, read, splat, store, type_as, write
 
 
 def _divider(name: str, take: Any) -> Any:
@@ -38,6 +38,7 @@ def divide_evenly(target: int, source: int, scale: int, n: int, unit: Any) -> No
     """The same for floats that share their divisor."""
     last, zero, by = n - LANES, splat(unit), splat(as_unit(scale, unit))
     for i in range(0, last, LANES):
+        prefetch(source, i + AHEAD, unit)
         store(target, i, add(divide(load(source, i, unit), by), zero))
     store(target, last, add(divide(load(source, last, unit), by), zero))
 

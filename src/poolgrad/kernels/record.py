@@ -12,8 +12,11 @@ KEPT, TO_FLOAT16, TO_HF32, TO_HF32_950 = range(4)
 BY_ELEMENTS, READ_FLOATS, READ_HALVES, READ_BFLOATS = range(4)
 WRITE_FLOATS, WRITE_HALVES, WRITE_BFLOATS = READ_FLOATS, READ_HALVES, READ_BFLOATS
 
-# Numbers in a vector, bytes in a cache line.
-LANES, LINE = 8, 64
+# Numbers in a vector, bytes in a cache line and in a page.
+LANES, LINE, PAGE = 8, 64, 4096
+# Gradients in a row are asked for so many numbers before they are read. If the processor foresees them alone, one plane
+# of 8192 x 8192 takes twice as long with windows of 3 and a stride of 1, and a tenth longer with strides of 2.
+AHEAD = 4096
 # Up to so many windows per column, adding one by one is faster than putting sums together.
 MOST_DIRECT_TERMS = 8
 

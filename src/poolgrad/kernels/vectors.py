@@ -12,7 +12,8 @@ rows of a few dozen elements. With explicit vectors a row is a handful of instru
   than a vector goes element by element.
 - ``stream`` writes past the caches, 16 bytes at a time. It pays where the output is larger than the caches, and only if
   whole cache lines are filled one after the other; a ``fence`` at the kernel's end makes it visible to other threads.
-- ``interleaved`` and ``transpose`` shuffle with constant masks, which LLVM turns into the target's permutations.
+- ``interleaved``, ``spliced`` and ``transpose`` shuffle with constant masks, which LLVM turns into the target's
+  permutations.
 
 The code generated is plain LLVM (loads, stores, additions, shuffles with constant masks, no intrinsic of any one
 target): LLVM maps eight lanes to whatever vector registers there are, two 128-bit ones on the x86-64 baseline and on
@@ -51,6 +52,14 @@ class _VectorModel(models.PrimitiveModel):
 def pointer_to(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, element: ir.Type, target: ir.Type) -> ir.Value:
     start = builder.bitcast(builder.inttoptr(base, cgutils.voidptr_t), element.as_pointer())
     return builder.bitcast(builder.gep(start, [index]), target.as_pointer())
+
+
+def ask_for(builder: ir.IRBuilder, pointer: ir.Value) -> None:
+    """Have a cache line brought into the second-level cache. No address is a wrong one."""
+    reading, level, data = 0, 2, 1
+    kinds = ir.FunctionType(ir.VoidType(), [pointer.type, _INT32, _INT32, _INT32])
+    function = cgutils.get_or_insert_function(builder.module, kinds, "llvm.prefetch.p0i8")
+    builder.call(function, [pointer, *(ir.Constant(_INT32, option) for option in (reading, level, data))])
 
 
 def _part(builder: ir.IRBuilder, vector: ir.Value, start: int, length: int) -> ir.Value:
@@ -125,6 +134,17 @@ def copy_lanes(
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, types.unliteral(unit), lanes), generate
+
+
+@intrinsic
+def prefetch(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
+    """Ask for an element that will be read later; it may lie anywhere, also where nothing is."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        ask_for(builder, pointer_to(builder, args[0], args[1], context.get_value_type(unit), ir.IntType(8)))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, unit), generate
 
 
 @intrinsic
@@ -242,6 +262,19 @@ def interleaved(
         return context.make_tuple(builder, result, _interleave(builder, args[0], args[1], firsts, seconds))
 
     return result(first, second, times_first, times_second), generate
+
+
+@intrinsic(prefer_literal=True)
+def spliced(typing_context: Any, one: types.Type, other: types.Type, start: types.Type) -> Any:
+    """Eight neighbouring lanes of two vectors, from lane ``start`` of the first on."""
+    if not isinstance(start, types.IntegerLiteral):
+        return None
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        lanes = [start.literal_value + lane for lane in range(LANES)]
+        return builder.shuffle_vector(args[0], args[1], ir.Constant(ir.VectorType(_INT32, LANES), lanes))
+
+    return one(one, other, start), generate
 
 
 @intrinsic(prefer_literal=True)
