@@ -77,7 +77,7 @@ def is_rolling(made: plan.Plan) -> bool:
 
 
 def can_roll(made: plan.Plan) -> bool:
-    """Whether windows are 3 wide with a stride of 1, padded by 1, there are some, and a row of floats fills a vector."""
+    """Whether windows are 3 wide with a stride of 1 and padded by 1, and a row of floats fills a vector."""
     numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
     wide = made.record[0]["size"][2] >= 8 and made.call.tensor(made.output).dtype.itemsize > 2
     return bool(wide and numbers == [(3, 3), (1, 1), (1, 1)])

@@ -2,8 +2,8 @@
 
 Every element is the sum of three neighbouring quotients in each of three rows. A row's quotients are made and summed
 along W in registers; what later rows need of it are two sums per column, that with the row before and its own. So
-gradients are read and results are written in one loop, at the pace that memory has, and only
-the two rows of sums go through the first-level cache.
+gradients are read and results are written in one loop, at the pace that memory has, and only the two rows of sums go
+through the first-level cache.
 
 All windows count the same and the padding along W is 1, so that column w lies in the windows w - 1 to w + 1.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .geometry import COLUMNS, DEPTH, ROWS, count_of, run_of
+from .geometry import COLUMNS, ROWS, count_of
 from .memory import inlined_piece, piece_named
 from .record import AHEAD, LANES, NOTHING, PAGE
 from .spreading import fill
@@ -94,14 +94,14 @@ _stream_backward = _roller("streamed_backward", stream, forward=False)
 @inlined_piece
 def _row_of(plan: Any, source: int, oh: int, scratch: Scratch) -> int:
     """Where a row of gradients lies: zeros, if there is no such window."""
-    return source + oh * plan.grad_steps[3] if source != 0 and 0 <= oh < plan.out[ROWS] else scratch.zeros
+    return source + oh * plan.grad_steps[3] if 0 <= oh < plan.out[ROWS] else scratch.zeros
 
 
 @inlined_piece
-def _roll_layer(
+def _roll_plane(
     plan: Any, source: int, target: int, low: int, high: int, by: Any, streaming: bool, scratch: Scratch, unit: Any
 ) -> None:
-    """Rows ``low`` to ``high`` of a layer."""
+    """Rows ``low`` to ``high`` of a plane."""
     columns, step, pad = plan.size[COLUMNS], plan.result_steps[3], plan.pad[ROWS]
     between = plan.grad_steps[3]
     soon = -(-AHEAD * plan.itemsize // abs(between)) * between if between != 0 else between
@@ -122,28 +122,22 @@ def _roll_layer(
 def average_rolling(
     records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
 ) -> int:
-    """Rows ``begin`` to ``end`` of the result, counted over all planes, layers and rows."""
+    """Rows ``begin`` to ``end`` of the result, counted over all planes and rows."""
     plan = records[0]
     row = plan.pitch * plan.itemsize
     scratch = Scratch(floats, floats + 2 * row, floats + 3 * row)
     fill(scratch.zeros, 0, plan.pitch, unit)
-    to, depth, height = plan.result_steps, plan.size[DEPTH], plan.size[ROWS]
-    aligned = (result | to[0] | to[1] | to[2] | to[3] | plan.size[COLUMNS] * plan.itemsize) % 16 == 0
+    to, height = plan.result_steps, plan.size[ROWS]
+    aligned = (result | to[0] | to[1] | to[3] | plan.size[COLUMNS] * plan.itemsize) % 16 == 0
     streaming = plan.streaming and aligned
-    count = plan.divisor * count_of(plan, ROWS, 0) * count_of(plan, COLUMNS, 0)
+    by = splat(as_unit(plan.divisor * count_of(plan, ROWS, 0) * count_of(plan, COLUMNS, 0), unit))
     at = begin
-    while at < end:  # layer by layer
-        layer, low = at // height, at % height
+    while at < end:  # plane by plane
+        plane, low = at // height, at % height
         high = min(height, low + end - at)
-        plane, d = layer // depth, layer % depth
         n, c = plane // plan.channels, plane % plan.channels
-        od, layers_to = run_of(plan, DEPTH, d)
-        source, by = grad - grad, splat(as_unit(count, unit))
-        if od < layers_to:  # else this layer lies behind the last window of D: no gradients
-            source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1] + od * plan.grad_steps[2]
-            by = splat(as_unit(count * count_of(plan, DEPTH, od), unit))
-        target = result + n * to[0] + c * to[1] + d * to[2]
-        _roll_layer(plan, source, target, low, high, by, streaming, scratch, unit)
+        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
+        _roll_plane(plan, source, result + n * to[0] + c * to[1], low, high, by, streaming, scratch, unit)
         at += high - low
     if streaming:
         fence()
