@@ -29,7 +29,8 @@ Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
 ROLLING = {"NARROWEST_ROLLING": 0}
-RESTING = {"NARROWEST_ROLLING": 1 << 30}
+DOUBLING = {"NARROWEST_DOUBLING": 0}
+RESTING = {"NARROWEST_ROLLING": 1 << 30, "NARROWEST_DOUBLING": 1 << 30}
 WOVEN_ROWS = RESTING | {"NARROWEST_WOVEN": 0, "NARROWEST_TOUCHING": 0}
 UNWOVEN = RESTING | {"NARROWEST_WOVEN": 1 << 30, "NARROWEST_TOUCHING": 1 << 30}
 ROWS = UNWOVEN | {"LANES_BUDGET": 0}  # small planes too are worked on row by row
@@ -38,6 +39,13 @@ LIMITS: list[tuple[str, dict[str, int], Callable[[plan.Plan], bool]]] = [
     ("rolling rows", ROLLING, lambda p: is_rolling(p) == can_roll(p)),
     ("rolling rows past the caches", ROLLING | {"STREAM_FROM": 0}, lambda p: is_rolling(p) == can_roll(p)),
     ("many parts of rolling rows", ROLLING | {"BYTES_PER_PART": 1}, lambda p: is_rolling(p) == can_roll(p)),
+    ("doubled rows", DOUBLING, lambda p: is_doubling(p) == (can_double(p) and p.record["kernel"][0, 2] == 3)),
+    ("doubled rows past the caches", DOUBLING | {"STREAM_FROM": 0}, lambda p: is_doubling(p) == can_double(p)),
+    (
+        "many parts of doubled rows",
+        DOUBLING | {"STREAM_FROM": 0, "BYTES_PER_PART": 1},
+        lambda p: is_doubling(p) == can_double(p),
+    ),
     ("woven rows", WOVEN_ROWS, lambda p: is_woven(p) == can_be_woven(p)),
     ("woven rows past the caches", WOVEN_ROWS | {"STREAM_FROM": 0}, lambda p: is_woven(p) == can_be_woven(p)),
     ("many parts of woven rows", WOVEN_ROWS | {"BYTES_PER_PART": 1}, lambda p: is_woven(p) == can_be_woven(p)),
@@ -81,6 +89,19 @@ def can_roll(made: plan.Plan) -> bool:
     numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
     wide = made.record[0]["size"][2] >= 8 and made.call.tensor(made.output).dtype.itemsize > 2
     return bool(wide and numbers == [(3, 3), (1, 1), (1, 1)])
+
+
+def is_doubling(made: plan.Plan) -> bool:
+    return made.kernel.startswith("average_doubling")
+
+
+def can_double(made: plan.Plan) -> bool:
+    """Whether windows are 2 wide, or 3 and padded by 1, two elements to each, and those of a row fill a vector."""
+    numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
+    usual = numbers in ([(2, 2), (2, 2), (0, 0)], [(3, 3), (2, 2), (1, 1)])
+    size, out = made.record[0]["size"][1:], made.record[0]["out"][1:]
+    wide = out[1] >= 8 and made.call.tensor(made.output).dtype.itemsize > 2
+    return bool(usual and wide and (size == 2 * out).all())
 
 
 def is_woven(made: plan.Plan) -> bool:
@@ -230,6 +251,33 @@ def test_rolling_rows_of_strided_gradients(monkeypatch: Any) -> None:
     assert np.array_equal(got, overridden)
     assert all(is_rolling(made) for made in plans)
     assert len(plans) == 4
+
+
+@pytest.mark.parametrize(("kernel", "pad"), [(2, 0), (3, 1)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_doubled_rows_of_strided_gradients(dtype: Any, kernel: int, pad: int, monkeypatch: Any) -> None:
+    """Even planes of every width, split anywhere; rows may lie apart, in reverse, or on one another."""
+    windows = range(8, 42)
+    wide = gradient((2, 3, 8, windows[-1]), dtype)
+    views = (wide[:, :, ::2], wide[:, :, 3::-1], np.broadcast_to(wide[:, :, :1], (2, 3, 4, windows[-1])))
+    cases = [(view[..., :count], (2, 3, 8, 2 * count)) for count, view in itertools.product(windows, views)]
+    with_limits(monkeypatch, UNWOVEN)
+    expected = [poolgrad.avg_pool2d_backward(grad, shape, kernel, 2, pad) for grad, shape in cases]
+    try:
+        for parts in (1 << 30, 1):
+            with_limits(monkeypatch, DOUBLING | {"STREAM_FROM": 0, "BYTES_PER_PART": parts})
+            poolgrad.set_num_threads(7)
+            plans = recording(monkeypatch)
+            for (grad, shape), answer in zip(cases, expected, strict=True):
+                room = np.full(answer.size + 32, 77, dtype)
+                out = room[16:-16].reshape(shape)
+                poolgrad.avg_pool2d_backward(grad, shape, kernel, 2, pad, out=out)
+                assert np.array_equal(out, answer), shape
+                assert (room[:16] == 77).all()
+                assert (room[-16:] == 77).all()
+            assert all(is_doubling(made) for made in plans)
+    finally:
+        poolgrad.set_num_threads(2)
 
 
 def test_windows_that_count_differently_do_not_roll(monkeypatch: Any) -> None:

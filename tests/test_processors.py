@@ -17,6 +17,7 @@ from poolgrad.kernels.runner import kernel_signature
     ("name", "special"),
     [
         ("average_lanes", "fcvtn"),
+        ("average_doubling_3", "prfm"),
         ("average_rolling", "prfm"),
         ("average_woven_3_2_1", "fcvtn"),
         ("max_tiles_2", "fcvtn"),
