@@ -230,6 +230,66 @@ def at_places(
     return laid(index, place, gradient, columns), generate
 
 
+def _at_columns(streaming: bool) -> Any:
+    @intrinsic
+    def put_named(
+        typing_context: Any,
+        base: types.Type,
+        index: types.Type,
+        gradients: types.Type,
+        distances: types.Type,
+        line: types.Type,
+    ) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+            start = _spread(builder, builder.trunc(args[4], _INT32))
+            for i in range(len(gradients)):
+                gradient, distance = builder.extract_value(args[2], i), builder.extract_value(args[3], i)
+                first = i * LANES
+                columns = ir.Constant(_INTS, list(range(first, first + LANES)))
+                here = builder.icmp_unsigned("==", distance, builder.add(start, columns))
+                kept = builder.select(here, gradient, ir.Constant(gradient.type, [0.0] * LANES))
+                (_stream if streaming else _store)(builder, args[0], builder.add(args[1], ir.Constant(_INT64, first)), kept)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, gradients, distances, types.int64), generate
+
+    return put_named
+
+
+# Gradients from an index on, of neighbouring columns: where the distance of the index to the first of them is the
+# column's place, ``line`` being the place of the first; elsewhere zeros.
+store_named, stream_named = _at_columns(False), _at_columns(True)
+
+
+def _of_ints(operation: Any) -> Any:
+    @intrinsic
+    def combined(typing_context: Any, one: types.Type, other: types.Type) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+            return operation(builder, *args)
+
+        return integers(integers, integers), generate
+
+    return combined
+
+
+subtract_ints = _of_ints(lambda builder, one, other: builder.sub(one, other))
+# As unsigned integers.
+smaller = _of_ints(lambda builder, one, other: builder.select(builder.icmp_unsigned("<", one, other), one, other))
+larger = _of_ints(lambda builder, one, other: builder.select(builder.icmp_unsigned(">", one, other), one, other))
+
+
+@intrinsic
+def all_below(typing_context: Any, value: types.Type, limit: types.Type) -> Any:
+    """Whether all lanes are less, as unsigned integers."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        below = builder.icmp_unsigned("<", args[0], _spread(builder, builder.trunc(args[1], _INT32)))
+        bits = builder.bitcast(below, ir.IntType(LANES))
+        return builder.icmp_unsigned("==", bits, ir.Constant(bits.type, 2**LANES - 1))
+
+    return types.boolean(integers, types.int64), generate
+
+
 def _of_masks(operation: str) -> Any:
     @intrinsic
     def combined(typing_context: Any, one: types.Type, other: types.Type) -> Any:

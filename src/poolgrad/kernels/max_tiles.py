@@ -15,26 +15,24 @@ from typing import Any
 from .astray import scatter_astray
 from .emitting import emit, fetch_row
 from .matching import (
-    add_ints,
-    all_lanes,
+    all_below,
     any_bits,
-    at_places,
-    both,
-    either,
-    equal,
     high_halves,
+    larger,
     load_ints,
     low_halves,
     or_ints,
     rising,
+    smaller,
     splat_int,
-    store_alternating,
-    stream_alternating,
+    store_named,
+    stream_named,
+    subtract_ints,
 )
 from .memory import inlined_piece, piece_named
 from .record import GATHERED, INT64, LANES, NOTHING, ROOM
 from .rows import zero_row
-from .vectors import add, fence, itemsize, load, splat, store, write
+from .vectors import add, fence, interleaved, itemsize, load, splat, store, write
 
 
 def _row_layer(stride: int) -> Any:
@@ -56,8 +54,8 @@ def _row_layer(stride: int) -> Any:
         ``row`` is the position where the first of them begins. The last eight windows are laid back over the ones
         before.
         """
-        zero, beyond, next_row = splat(unit), splat_int(0), splat_int(width)
-        found = equal(beyond, beyond)
+        zero, beyond, worst, next_row = splat(unit), splat_int(0), splat_int(0), splat_int(width)
+        windows = rising(0, stride)
         i = 0
         while i < n:
             i = min(i, n - LANES)
@@ -67,21 +65,21 @@ def _row_layer(stride: int) -> Any:
             else:
                 index = load_ints(indices, i)
             gradient = add(zero, load(grads, i, unit))  # as a sum would begin
+            distance = subtract_ints(index, splat_int(row + stride * i))
+            inside = subtract_ints(distance, windows)
+            for _ in range(stride - 1):  # to the window's first line, if it is in the window
+                inside = smaller(inside, subtract_ints(inside, next_row))
+            worst = larger(worst, inside)
+            gradients, distances = interleaved(gradient, gradient, stride, 0), interleaved(distance, distance, stride, 0)
             past = streaming and stride * i * itemsize(unit) % 16 == 0  # the last eight may lie anywhere
-            place, at = rising(row + stride * i, stride), target
-            columns, named = at_places(index, place, gradient, stride)
-            for r in range(stride):
-                if r > 0:
-                    place, at = add_ints(place, next_row), at + pitch
-                    columns, here = at_places(index, place, gradient, stride)
-                    named = either(named, here)
-                if past:
-                    stream_alternating(at, stride * i, columns)
-                else:
-                    store_alternating(at, stride * i, columns)
-            found = both(found, named)
+            if past:
+                for r in range(stride):
+                    stream_named(target + r * pitch, stride * i, gradients, distances, r * width)
+            else:
+                for r in range(stride):
+                    store_named(target + r * pitch, stride * i, gradients, distances, r * width)
             i += LANES
-        return all_lanes(found) and not any_bits(beyond)
+        return all_below(worst, stride) and not any_bits(beyond)
 
     return lay_row
 
