@@ -190,6 +190,7 @@ def _by_tiles(
     if not _fits(record, floats, parts):
         return None
     _set_windows(record, axes)
+    record["followed"] = views[0].is_dense and views[1].is_dense
     return _Way(f"max_tiles_{stride}", count, floats + _astray(record))
 
 
