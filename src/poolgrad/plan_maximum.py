@@ -21,6 +21,8 @@ from .windows import Axis
 # Windows that touch are laid out by constant shuffles up to this stride, at least a vector of them to a row.
 # Beyond it few gradients meet many zeros, and a scatter is as fast.
 LARGEST_TILE, NARROWEST_ROW = 4, LANES
+# Of 16-bit numbers, a window's two columns are one word. That takes half the time of numbers that are widened first.
+PAIR = 2
 # Shorter rows of 2 x 2 windows are laid one over the end of the other: rows of 7 take two thirds of a scatter's time,
 # of 5 nine tenths. Rows of 4 take as long, and larger windows longer, since few gradients meet many zeros.
 SHORTEST_ROW = 5
@@ -184,7 +186,12 @@ def _by_tiles(
     )
     if not squares or not 2 <= stride <= LARGEST_TILE or columns.out < NARROWEST_ROW:
         return None
-    if not all(view.has_dense_rows for view in views) or not (record["plain"] or record["dense"]):
+    if not all(view.has_dense_rows for view in views):
+        return None
+    if stride == PAIR and not record["plain"]:
+        _set_windows(record, axes)
+        return _Way("max_pairs", count, _astray(record))
+    if not (record["plain"] or record["dense"]):
         return None
     floats = GATHERED + stride * columns.size + ROOM + columns.out + ROOM
     if not _fits(record, floats, parts):

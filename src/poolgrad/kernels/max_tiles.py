@@ -18,7 +18,7 @@ from .matching import all_below, any_bits, lanes_within, larger, or_ints, rising
 from .memory import inlined_piece, piece_named
 from .record import GATHERED, LANES, NOTHING, ROOM
 from .rows import fill_row
-from .tiles import eight_windows, named, on_first_line, store_line, stream_line, stream_part
+from .tiles import eight_distances, eight_windows, named, on_first_line, store_line, stream_line, stream_part
 from .vectors import fence, interleaved, load, store, write
 
 # Lines of 4 x 4 windows that are streamed side by side. With all four of them a call takes three times as long: memory
@@ -73,7 +73,7 @@ def _row_streamer(stride: int) -> Any:
                 own, is_whole = distance, w + stride * LANES <= width
                 if not is_whole:
                     last = n - LANES
-                    _, own, more = eight_windows(grads, indices, code, last, row + stride * last, unit)
+                    own, more = eight_distances(indices, code, last, row + stride * last)
                     distance = or_ints(distance, lanes_within(n - i, LANES))  # no place is below zero
                 if first == 0:
                     beyond = or_ints(beyond, more)

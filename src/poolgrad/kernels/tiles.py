@@ -26,23 +26,28 @@ _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
 
 
 @inlined_piece
-def eight_windows(grads: int, indices: int, code: int, i: int, start: int, unit: Any) -> tuple[Any, Any, Any]:
-    """Gradients from window ``i`` on, the distances of their indices from the place ``start``, and what the indices have
-    beyond 32 bits."""
+def eight_distances(indices: int, code: int, i: int, start: int) -> tuple[Any, Any]:
+    """How far the indices of eight windows are from the place ``start``, and what they have beyond 32 bits."""
     beyond = splat_int(0)
     if code == INT64:
         index = low_halves(indices, i)
         beyond = high_halves(indices, i)
     else:
         index = load_ints(indices, i)
-    gradient = add(splat(unit), load(grads, i, unit))  # as a sum would begin
-    return gradient, subtract_ints(index, splat_int(start)), beyond
+    return subtract_ints(index, splat_int(start)), beyond
+
+
+@inlined_piece
+def eight_windows(grads: int, indices: int, code: int, i: int, start: int, unit: Any) -> tuple[Any, Any, Any]:
+    """The same with their gradients in front."""
+    distance, beyond = eight_distances(indices, code, i, start)
+    return add(splat(unit), load(grads, i, unit)), distance, beyond  # as a sum would begin
 
 
 @inlined_piece
 def on_first_line(distance: Any, windows: Any, width: Any, stride: int) -> Any:
-    """Distances from where each window begins, less the lines that lie between: less than ``stride`` if an index names a
-    place in its window, and more if not."""
+    """How far indices are from where their windows begin, less the lines in between. That is less than ``stride`` if an
+    index names a place in its window, and no less if not."""
     inside = subtract_ints(distance, windows)
     for _ in range(stride - 1):
         inside = smaller(inside, subtract_ints(inside, width))  # as unsigned integers: never below the first line
