@@ -12,8 +12,8 @@ KEPT, TO_FLOAT16, TO_HF32, TO_HF32_950 = range(4)
 BY_ELEMENTS, READ_FLOATS, READ_HALVES, READ_BFLOATS = range(4)
 WRITE_FLOATS, WRITE_HALVES, WRITE_BFLOATS = READ_FLOATS, READ_HALVES, READ_BFLOATS
 
-# Numbers in a vector, bytes in a cache line.
-LANES, LINE = 8, 64
+# Numbers in a vector, bytes in a cache line and in a page.
+LANES, LINE, PAGE = 8, 64, 4096
 # Up to so many windows per column, adding one by one is faster than putting sums together.
 MOST_DIRECT_TERMS = 8
 
@@ -48,6 +48,7 @@ _NUMBER_FIELDS = (
     "plain",  # the result is of the compute type
     "streaming",  # write past the caches
     "direct",  # scatter into the output itself
+    "sidestepping",  # but into scratch where loads of indices would wait for stores to the output
     "dense",  # the rows of a result plane touch: it is one run of memory
     "followed",  # all gradients and all indices are runs of memory: behind a plane is another one
     "wide_row",  # numbers of a widened row of gradients
