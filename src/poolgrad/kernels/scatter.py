@@ -290,7 +290,7 @@ def scatter_dense(
     records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
 ) -> int:
     """Where gradients, indices and results of a plane are one run of memory each. Small ones that follow each other
-    are done some at a time. Halves grow in scratch, the others in the output itself, or aside if loads would wait for it.
+    are done some at a time. Halves grow in scratch, the others in the output itself, or aside (sidestep.py).
     """
     plan = records[0]
     size, number = plan.size[1] * plan.size[2], plan.out[1] * plan.out[2]
