@@ -114,21 +114,92 @@ def test_windows_that_touch(
             assert_same_bits(out.array, expected)
             out.assert_untouched()
             tiled = layout == "plain" or dtype not in HALVES
-            assert taken.pop() == (f"max_tiles_{stride}" if tiled else "scatter")
+            pairs = stride == 2 and dtype in HALVES
+            assert taken.pop() == ("max_pairs" if pairs else f"max_tiles_{stride}" if tiled else "scatter")
 
 
 def test_long_rows_that_touch(taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """More than scratch gathers before it writes; in float16 a part of a cache line is left each time."""
     monkeypatch.setattr(plan, "STREAM_FROM", 0)
-    for dtype, width in itertools.product(DTYPES, (1023, 1025, 2048, 3001)):
-        shape = (1, 3, 9, width)
-        grad, indices = gradients_and_indices(shape, dtype, np.int64, 2, 2, 0, False)
-        expected = by_scatter(monkeypatch, taken, grad, shape, indices, 2)
+    for dtype, width, kernel in itertools.product(DTYPES, (1023, 1025, 2048, 3001), (2, 3)):
+        shape = (1, 3, 10, width)
+        grad, indices = gradients_and_indices(shape, dtype, np.int64, kernel, kernel, 0, False)
+        expected = by_scatter(monkeypatch, taken, grad, shape, indices, kernel)
         out = Guarded(shape, dtype)
-        poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, 2, out=out.array)
-        assert taken.pop() == "max_tiles_2"
+        poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, kernel, out=out.array)
+        assert taken.pop() == ("max_pairs" if kernel == 2 and dtype in HALVES else f"max_tiles_{kernel}")
         assert_same_bits(out.array, expected)
         out.assert_untouched()
+
+
+def beginning_at(values: Array, offset: int) -> Array:
+    """A copy that begins so many bytes behind the beginning of a page."""
+    block = np.full(values.nbytes + offset + 4096, 0xFF, np.uint8)
+    start = -block.ctypes.data % 4096 + offset
+    copy = block[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    copy[...] = values
+    return copy
+
+
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=str)
+@pytest.mark.parametrize("stride", [2, 3, 4])
+def test_rows_that_are_streamed(
+    stride: int, dtype: Any, index_dtype: Any, taken: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every length of a last group of windows, where memory can be streamed to, and where it can't; one thread, so that
+    there are planes with another one behind them and a plane without."""
+    monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    monkeypatch.setattr(plan, "BYTES_PER_PART", 1 << 30)
+    for width in range(stride * 8, stride * 8 + 34):
+        shape = (2, 2, 2 * stride + width % 2, width)
+        grad, indices = gradients_and_indices(shape, dtype, index_dtype, stride, stride, 0, False)
+        expected = by_scatter(monkeypatch, taken, grad, shape, indices, stride)
+        for offset in (16, 24):
+            out = beginning_at(np.full(shape, 77, dtype), offset)
+            poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, stride, out=out)
+            assert_same_bits(out, expected)
+        assert taken == [f"max_tiles_{stride}"]
+        taken.clear()
+
+
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("width", [28, 44])
+def test_windows_behind_a_row_are_not_taken_for_its_own(
+    width: int, index_dtype: Any, taken: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last row of a plane is streamed together with the first windows of the next plane. The first of these names
+    every place of its own plane in turn. One or two columns of each plane are in no window and stay zero."""
+    monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    monkeypatch.setattr(plan, "BYTES_PER_PART", 1 << 30)
+    shape = (1, 3, 3, width)
+    grad, good = gradients_and_indices(shape, np.float32, index_dtype, 3, 3, 0, False)
+    grad = np.arange(1, grad.size + 1, dtype=np.float32).reshape(grad.shape)
+    for place in range(3 * width):
+        indices = good.copy()
+        indices[0, 1, 0, 0] = place
+        expected = np.zeros((3, 3 * width), np.float32)
+        np.add.at(expected, (np.arange(3)[:, None], indices.reshape(3, -1)), grad.reshape(3, -1))
+        out = beginning_at(np.full(shape, 77, np.float32), 16)
+        poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, 3, out=out)
+        assert_same_bits(out, expected.reshape(shape))
+    assert taken == ["max_tiles_3"]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_gradients_of_16_bits_as_words(streamed: bool, taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every number there is: zeros lose their sign and NaN is quiet, as in a sum."""
+    if streamed:
+        monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    for dtype, index_dtype in itertools.product(HALVES, INDEX_DTYPES):
+        shape = (1, 1, 512, 512)
+        grad = np.arange(2**16, dtype=np.uint16).view(dtype).reshape(1, 1, 256, 256)
+        indices = gradients_and_indices(shape, dtype, index_dtype, 2, 2, 0, False)[1]
+        expected = by_scatter(monkeypatch, taken, grad, shape, indices, 2)
+        out = beginning_at(np.full(shape, 77, dtype), 16)
+        poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, 2, out=out)
+        assert taken.pop() == "max_pairs"
+        assert_same_bits(out, expected)
 
 
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
@@ -417,6 +488,7 @@ def test_channels_that_fill_no_vector(channels: int, dtype: Any, taken: list[str
 
 WAYS = [
     ("max_tiles_2", (3, 5, 12, 34), 2, False),
+    ("max_tiles_3", (2, 3, 13, 28), 3, False),
     ("max_tiles_4", (2, 2, 12, 40), 4, False),
     ("max_blocks_2_2", (3, 16, 6, 7), 2, True),
     ("max_pixels", (3, 16, 9, 10), 3, True),
@@ -437,8 +509,8 @@ def test_indices_that_went_astray(way: Any, dtype: Any, index_dtype: Any, taken:
         kernel = "scatter"
     if (kernel == "scatter_bands" and dtype not in HALVES) or (kernel == "max_short_rows" and dtype in HALVES):
         kernel = "scatter_dense"
-    if kernel == "max_blocks_2_2" and dtype in HALVES:
-        kernel = "max_pixels"
+    if dtype in HALVES:
+        kernel = {"max_blocks_2_2": "max_pixels", "max_tiles_2": "max_pairs"}.get(kernel, kernel)
     arrange = channels_last if last else np.ascontiguousarray
     grad, good = gradients_and_indices(shape, dtype, index_dtype, size, size, 0, False)
     far = shape[2] * shape[3] - 1
@@ -461,11 +533,11 @@ def test_indices_that_went_astray(way: Any, dtype: Any, index_dtype: Any, taken:
     assert set(taken) == {kernel}
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("way", [*WAYS, ("max_pairs", (3, 5, 12, 34), 2, False)], ids=str)
 def test_the_first_bad_index_of_every_way(way: Any, taken: list[str]) -> None:
     kernel, shape, size, last = way
     arrange = channels_last if last else np.ascontiguousarray
-    dtype = np.float16 if kernel == "scatter_bands" else np.float32
+    dtype = np.float16 if kernel in ("scatter_bands", "max_pairs") else np.float32
     grad, good = gradients_and_indices(shape, dtype, np.int64, size, size, 0, False)
     x, plane = arrange(np.zeros(shape, dtype)), shape[2] * shape[3]
     try:
@@ -495,7 +567,7 @@ def test_rows_too_long_for_scratch_are_scattered(taken: list[str], monkeypatch: 
         x = channels_last(np.zeros(shape, dtype))
         last = poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, channels_last(indices), 2)
         assert_same_bits(last, first)
-    assert taken == ["scatter_dense", "max_blocks_2_2", "scatter_dense", "scatter"]
+    assert taken == ["scatter_dense", "max_blocks_2_2", "max_pairs", "scatter"]  # pairs need no scratch
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -634,3 +706,46 @@ def test_halves_by_vectors_are_halves_by_numbers() -> None:
         expected[:, :, ::2, ::2] = every
         expected.view(np.uint16)[expected.view(np.uint16) == 0x8000] = 0  # only the sign of zero is lost
         assert_same_bits(poolgrad.max_pool2d_with_indices_backward(every, expected.shape, places, 2), expected)
+
+
+SIDESTEPS = [
+    # where indices, output and scratch begin in their pages, and what of scratch is used: from which byte on
+    ("alike", 16, 16, 2048, 0),
+    ("indices just behind", 16, 256, 2048, 0),
+    ("scratch alike, too", 64, 64, 64, 2048),
+    ("indices ahead", 1024, 16, 2048, None),
+    ("indices far behind", 16, 1024, 2048, None),
+]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("case", SIDESTEPS, ids=lambda case: case[0])
+def test_loads_that_would_wait_for_stores(
+    case: Any, streamed: bool, taken: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planes are scattered in scratch then, and otherwise scratch stays as it was. Some at a time, and one by one."""
+    _, of_indices, of_output, of_scratch, used = case
+    monkeypatch.setattr(plan, "BYTES_PER_PART", 1 << 30)
+    monkeypatch.setattr(plan, "STREAM_FROM", 0 if streamed else 1 << 60)
+    for shape in ((1, 2, 28, 28), (2, 3, 32, 32), (1, 1, 40, 40)):  # all batches begin alike in their pages
+        grad, indices = gradients_and_indices(shape, np.float32, np.int32, 3, 1, 1, False)
+        expected = np.zeros(shape, np.float32)
+        with np.errstate(invalid="ignore"):
+            for n, c, oh, ow in np.ndindex(shape):
+                expected[n, c].reshape(-1)[indices[n, c, oh, ow]] += grad[n, c, oh, ow]
+        scratch: list[Array] = []
+
+        def new_scratch(size: int, scratch: list[Array] = scratch) -> tuple[int, object]:
+            scratch.append(beginning_at(np.full(size, 255, np.uint8), of_scratch))
+            return scratch[-1].ctypes.data, scratch[-1]
+
+        monkeypatch.setattr(poolgrad.execute, "_new_scratch", new_scratch)
+        places, out = beginning_at(indices, of_indices), beginning_at(np.full(shape, 77, np.float32), of_output)
+        poolgrad.max_pool2d_with_indices_backward(grad, shape, places, 3, 1, 1, out=out)
+        assert taken.pop() == "scatter_dense"
+        assert_same_bits(out, expected)
+        touched = np.flatnonzero(scratch[-1] != 255)
+        if used is None:
+            assert not touched.size
+        else:
+            assert used <= touched[0] < used + 64

@@ -20,7 +20,8 @@ from poolgrad.kernels.runner import kernel_signature
         ("average_doubling_3", "prfm"),
         ("average_rolling", "prfm"),
         ("average_woven_3_2_1", "fcvtn"),
-        ("max_tiles_2", "fcvtn"),
+        ("max_pairs", "fcvtn"),
+        ("max_tiles_3", "fcvtn"),
         ("max_blocks_3_1", "prfm"),
     ],
 )

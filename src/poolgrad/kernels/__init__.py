@@ -65,6 +65,7 @@ _MODULES = {
     "max_blocks_2_2": "max_blocks",
     "max_blocks_3_1": "max_blocks",
     "max_blocks_3_2": "max_blocks",
+    "max_pairs": "max_pairs",
     "max_pixels": "max_pixels",
     "max_short_rows": "max_short_rows",
     "max_tiles_2": "max_tiles",

@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .matching import _INT32, _INT64, _INTS, _spread, mask
+from .matching import _INT32, _INT64, _INTS, mask, spread
 from .record import BLOCK_SIDE, LANES
 from .vectors import Vector, _store, ask_for, pointer_to
 
@@ -74,7 +74,7 @@ class _Writer:
         return self.builder.load(pointer_to(self.builder, self.table, ir.Constant(_INT64, i), _INT64, _INT64), align=8)
 
     def spread(self, i: int) -> ir.Value:
-        return _spread(self.builder, self.builder.trunc(self.entry(i), _INT32))
+        return spread(self.builder, self.builder.trunc(self.entry(i), _INT32))
 
     def load(self, i: int, c: ir.Value, kind: ir.Type) -> ir.Value:
         return self.builder.load(pointer_to(self.builder, self.entry(i), c, kind.element, kind), align=1)

@@ -15,6 +15,7 @@ from numba import types
 from numba.core import config
 from numba.extending import intrinsic
 
+from .matching import integers
 from .record import LANES
 from .vectors import Vector, pointer_to
 
@@ -165,6 +166,21 @@ def _vector_storer(convert: Convert, *, streaming: bool = False) -> Any:
 
     return store
 
+
+def _pair_maker(convert: Convert) -> Any:
+    @intrinsic
+    def make_pairs(typing_context: Any, vector: types.Type) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+            bits = builder.zext(convert(builder, args[0]), ir.VectorType(_INT, LANES))
+            return builder.or_(bits, _binary(builder, "shl", bits, 16))
+
+        return integers(vector), generate
+
+    return make_pairs
+
+
+# Each of eight float32 numbers rounded, twice, in one 32-bit integer.
+pairs_of_halves, pairs_of_bfloats = _pair_maker(_narrow), _pair_maker(_narrow_bfloat)
 
 # Eight numbers at an address and an index, as in vectors.py; streams need an address that is a multiple of 16 bytes.
 load_halves, load_bfloats = _vector_loader(_widen), _vector_loader(_widen_bfloat)

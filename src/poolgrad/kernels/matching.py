@@ -12,7 +12,7 @@ from numba import types
 from numba.extending import intrinsic, models, register_model
 
 from .record import LANES
-from .vectors import _store, _stream, pointer_to
+from .vectors import pointer_to
 
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
 _INTS = ir.VectorType(_INT32, LANES)
@@ -47,7 +47,7 @@ class _MaskModel(models.PrimitiveModel):
 integers, mask = Integers(), Mask()
 
 
-def _spread(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+def spread(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """The same number in every lane."""
     undefined = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
     first = builder.insert_element(undefined, value, ir.Constant(_INT32, 0))
@@ -59,7 +59,7 @@ def splat_int(typing_context: Any, value: types.Type) -> Any:
     """Eight times the same integer, which must fit 32 bits."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return _spread(builder, builder.trunc(args[0], _INT32))
+        return spread(builder, builder.trunc(args[0], _INT32))
 
     return integers(types.int64), generate
 
@@ -72,26 +72,6 @@ def load_ints(typing_context: Any, base: types.Type, index: types.Type) -> Any:
         return builder.load(pointer_to(builder, args[0], args[1], _INT32, _INTS), align=1)
 
     return integers(types.int64, types.int64), generate
-
-
-@intrinsic
-def add_ints(typing_context: Any, one: types.Type, other: types.Type) -> Any:
-    """Lane by lane, modulo 2**32."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return builder.add(args[0], args[1])
-
-    return integers(integers, integers), generate
-
-
-@intrinsic
-def or_ints(typing_context: Any, one: types.Type, other: types.Type) -> Any:
-    """All bits of both."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return builder.or_(args[0], args[1])
-
-    return integers(integers, integers), generate
 
 
 @intrinsic
@@ -174,74 +154,39 @@ def count_where(typing_context: Any, where: types.Type, count: types.Type) -> An
     return integers(mask, integers), generate
 
 
-def _alternating(streaming: bool) -> Any:
-    @intrinsic
-    def put_alternating(typing_context: Any, base: types.Type, index: types.Type, vectors: types.Type) -> Any:
-        number = len(vectors)
-
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            parts = [builder.extract_value(args[2], i) for i in range(number)]
-            kind = parts[0].type
-            parts += [ir.Constant(kind, ir.Undefined)] * (4 - number)
-            joined = ir.Constant(ir.VectorType(_INT32, 2 * LANES), list(range(2 * LANES)))
-            front = builder.shuffle_vector(parts[0], parts[1], joined)
-            back = builder.shuffle_vector(parts[2], parts[3], joined)
-            for start in range(0, number * LANES, LANES):
-                lanes = [divmod(place, number) for place in range(start, start + LANES)]
-                chosen = ir.Constant(_INTS, [phase * LANES + lane for lane, phase in lanes])
-                mixed = builder.shuffle_vector(front, back, chosen)
-                at = builder.add(args[1], ir.Constant(_INT64, start))
-                (_stream if streaming else _store)(builder, args[0], at, mixed)
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64, vectors), generate
-
-    return put_alternating
-
-
-# The first number of each of up to four vectors in turn, then the second of each, and so on, from an index on.
-store_alternating, stream_alternating = _alternating(False), _alternating(True)
-
-
-@intrinsic(prefer_literal=True)
-def at_places(
-    typing_context: Any, index: types.Type, place: types.Type, gradient: types.Type, columns: types.Type
-) -> Any:
-    """For so many columns from each lane's place on: the gradients whose index names it, and zeros; and which of them
-    were named in any."""
-    if not isinstance(columns, types.IntegerLiteral):
-        return None
-    number = columns.literal_value
-    laid = types.Tuple([types.UniTuple(gradient, number), mask])
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        zero = ir.Constant(args[2].type, [0.0] * LANES)
-        found = [
-            builder.icmp_unsigned("==", args[0], builder.add(args[1], ir.Constant(_INTS, [column] * LANES)))
-            for column in range(number)
-        ]
-        vectors = [builder.select(here, args[2], zero) for here in found]
-        named = found[0]
-        for here in found[1:]:
-            named = builder.or_(named, here)
-        together = context.make_tuple(builder, laid.types[0], vectors)
-        return context.make_tuple(builder, laid, [together, named])
-
-    return laid(index, place, gradient, columns), generate
-
-
-def _of_masks(operation: str) -> Any:
+def _of_ints(operation: Any) -> Any:
     @intrinsic
     def combined(typing_context: Any, one: types.Type, other: types.Type) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            return getattr(builder, operation)(args[0], args[1])
+            return operation(builder, *args)
 
-        return mask(mask, mask), generate
+        return integers(integers, integers), generate
 
     return combined
 
 
-both, either = _of_masks("and_"), _of_masks("or_")
+def _chosen(comparison: str) -> Any:
+    return lambda builder, one, other: builder.select(builder.icmp_unsigned(comparison, one, other), one, other)
+
+
+add_ints = _of_ints(lambda builder, one, other: builder.add(one, other))
+subtract_ints = _of_ints(lambda builder, one, other: builder.sub(one, other))
+or_ints = _of_ints(lambda builder, one, other: builder.or_(one, other))
+and_ints = _of_ints(lambda builder, one, other: builder.and_(one, other))
+# Of two unsigned integers.
+smaller, larger = _of_ints(_chosen("<")), _of_ints(_chosen(">"))
+
+
+@intrinsic
+def all_below(typing_context: Any, value: types.Type, limit: types.Type) -> Any:
+    """Whether all lanes are less, as unsigned integers."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        below = builder.icmp_unsigned("<", args[0], spread(builder, builder.trunc(args[1], _INT32)))
+        bits = builder.bitcast(below, ir.IntType(LANES))
+        return builder.icmp_unsigned("==", bits, ir.Constant(bits.type, 2**LANES - 1))
+
+    return types.boolean(integers, types.int64), generate
 
 
 @intrinsic
@@ -256,15 +201,16 @@ def all_lanes(typing_context: Any, where: types.Type) -> Any:
 
 
 @intrinsic
-def lanes_outside(typing_context: Any, first: types.Type, stop: types.Type) -> Any:
-    """All lanes but those from ``first`` up to ``stop``."""
+def lanes_within(typing_context: Any, first: types.Type, stop: types.Type) -> Any:
+    """All bits in the lanes from ``first`` up to ``stop``, and none in the others."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        first, stop = (_spread(builder, builder.trunc(arg, _INT32)) for arg in args)
+        first, stop = (spread(builder, builder.trunc(arg, _INT32)) for arg in args)
         lanes = ir.Constant(_INTS, list(range(LANES)))
-        return builder.or_(builder.icmp_signed("<", lanes, first), builder.icmp_signed(">=", lanes, stop))
+        inside = builder.and_(builder.icmp_signed(">=", lanes, first), builder.icmp_signed("<", lanes, stop))
+        return builder.sext(inside, _INTS)
 
-    return mask(types.int64, types.int64), generate
+    return integers(types.int64, types.int64), generate
 
 
 @intrinsic
@@ -272,7 +218,7 @@ def rising(typing_context: Any, start: types.Type, step: types.Type) -> Any:
     """start, start + step, start + 2 step, ...: 32-bit integers."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        first, distance = (_spread(builder, builder.trunc(arg, _INT32)) for arg in args)
+        first, distance = (spread(builder, builder.trunc(arg, _INT32)) for arg in args)
         return builder.add(first, builder.mul(distance, ir.Constant(_INTS, list(range(LANES)))))
 
     return integers(types.int64, types.int64), generate
@@ -284,6 +230,6 @@ def equal_wide(typing_context: Any, base: types.Type, index: types.Type, place: 
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
         wide = builder.load(pointer_to(builder, args[0], args[1], _INT64, ir.VectorType(_INT64, LANES)), align=1)
-        return builder.icmp_signed("==", wide, _spread(builder, args[2]))
+        return builder.icmp_signed("==", wide, spread(builder, args[2]))
 
     return mask(types.int64, types.int64, types.int64), generate

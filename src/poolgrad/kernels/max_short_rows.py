@@ -1,6 +1,6 @@
 """The gradient of every maximum over 2 x 2 windows that tile small planes, where no row of them fills a vector.
 
-As in max_tiles.py indices are compared with the positions of their windows. Eight windows are read from the beginning
+Each element asks for its gradient, as in tiles.py. Eight windows are read from the beginning
 of each row on; those beyond its end belong to the next row, and what they leave behind the row is written over by it.
 All planes are one run of memory, so that holds from plane to plane, too. The last row of all has no next one: its
 eight windows end with it, and its lower line is written before its upper one.
@@ -11,48 +11,30 @@ from __future__ import annotations
 from typing import Any
 
 from .astray import scatter_astray
-from .matching import (
-    add_ints,
-    all_lanes,
-    any_bits,
-    at_places,
-    both,
-    either,
-    equal,
-    high_halves,
-    lanes_outside,
-    load_ints,
-    low_halves,
-    or_ints,
-    rising,
-    splat_int,
-    store_alternating,
-)
+from .matching import all_below, and_ints, any_bits, lanes_within, larger, or_ints, rising, splat_int
 from .memory import inlined_piece, piece
-from .record import INT32, INT64, LANES, NOTHING
-from .vectors import add, load, splat
+from .record import INT32, LANES, NOTHING
+from .tiles import eight_windows, named, on_first_line, store_line
+from .vectors import interleaved
 
 
 @inlined_piece
 def lay_windows(
-    grads: int, indices: int, code: int, i: int, target: int, at: int, place: Any, width: int, unit: Any
+    grads: int, indices: int, code: int, i: int, target: int, at: int, row: int, width: int, upwards: bool, unit: Any
 ) -> tuple[Any, Any]:
-    """Eight windows from an index on: which of them named a place, and what their indices have beyond 32 bits.
+    """Both lines of eight windows from an index on, from ``at`` on in the target, which is the place ``row``.
 
-    One line of them begins at ``at``, where the places are ``place``, the other ``width`` elements from there.
+    How far their indices are from their places, and what these have beyond 32 bits.
     """
-    beyond = splat_int(0)
-    if code == INT64:
-        index = low_halves(indices, i)
-        beyond = high_halves(indices, i)
+    gradient, distance, beyond = eight_windows(grads, indices, code, i, row, unit)
+    gradients, distances = interleaved(gradient, gradient, 2, 0), interleaved(distance, distance, 2, 0)
+    if upwards:
+        store_line(target, at + width, named(gradients, distances, width))
+        store_line(target, at, named(gradients, distances, 0))
     else:
-        index = load_ints(indices, i)
-    gradient = add(splat(unit), load(grads, i, unit))  # as a sum would begin
-    columns, in_one = at_places(index, place, gradient, 2)
-    store_alternating(target, at, columns)
-    columns, in_other = at_places(index, add_ints(place, splat_int(width)), gradient, 2)
-    store_alternating(target, at + width, columns)
-    return either(in_one, in_other), beyond
+        store_line(target, at, named(gradients, distances, 0))
+        store_line(target, at + width, named(gradients, distances, width))
+    return on_first_line(distance, rising(0, 2), splat_int(width), 2), beyond
 
 
 @piece
@@ -61,21 +43,20 @@ def lay_planes(
 ) -> int:
     """Planes that follow each other; returns how many, up to one where an index names no place in its window."""
     width, spare = 2 * columns, LANES - columns
-    lines, others = splat_int(2 * width), lanes_outside(0, columns)
+    own = lanes_within(0, columns)
     i, at = 0, 0
     for p in range(planes):
         is_last = p == planes - 1
-        place, beyond, found = rising(0, 2), splat_int(0), equal(lines, lines)
+        beyond, worst, row = splat_int(0), splat_int(0), 0
         for _ in range(rows - is_last):
-            named, more = lay_windows(grads, indices, code, i, target, at, place, width, unit)
-            found, beyond = both(found, either(named, others)), or_ints(beyond, more)
-            place, i, at = add_ints(place, lines), i + columns, at + 2 * width
+            inside, more = lay_windows(grads, indices, code, i, target, at, row, width, False, unit)
+            worst, beyond = larger(worst, and_ints(inside, own)), or_ints(beyond, more)
+            i, at, row = i + columns, at + 2 * width, row + 2 * width
         if is_last:
-            i, at = i - spare, at - 2 * spare + width
-            place = rising((2 * rows - 1) * width - 2 * spare, 2)
-            named, more = lay_windows(grads, indices, code, i, target, at, place, -width, unit)
-            found, beyond = both(found, either(named, lanes_outside(spare, LANES))), or_ints(beyond, more)
-        if any_bits(beyond) or not all_lanes(found):
+            i, at, row = i - spare, at - 2 * spare, row - 2 * spare
+            inside, more = lay_windows(grads, indices, code, i, target, at, row, width, True, unit)
+            worst, beyond = larger(worst, and_ints(inside, lanes_within(spare, LANES))), or_ints(beyond, more)
+        if any_bits(beyond) or not all_below(worst, 2):
             return p
     return planes
 

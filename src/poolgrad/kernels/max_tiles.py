@@ -1,8 +1,8 @@
 """The gradient of every maximum over windows that lie side by side, k = s: each window is its own small square.
 
-Eight neighbouring windows are eight gradients and eight indices as they lie in memory. Each index is compared with the
-positions of its window, row by row; where it names one, the gradient stands, elsewhere zero. The columns of the
-windows alternate in the output, so every vector is written once, and nothing is scattered.
+Each element asks for its gradient, as in tiles.py: every vector is written once, and nothing is scattered. Rows of
+windows are laid straight into the output. What goes past the caches is written in whole cache lines; rows that do not
+lie where that can be done are gathered in scratch first, and so are numbers that must be rounded.
 
 A gradient whose index lies outside its window finds no place here. Then the plane is done again by scattering, which
 also finds the first index that is outside its plane.
@@ -14,84 +14,92 @@ from typing import Any
 
 from .astray import scatter_astray
 from .emitting import emit, fetch_row
-from .matching import (
-    add_ints,
-    all_lanes,
-    any_bits,
-    at_places,
-    both,
-    either,
-    equal,
-    high_halves,
-    load_ints,
-    low_halves,
-    or_ints,
-    rising,
-    splat_int,
-    store_alternating,
-    stream_alternating,
-)
+from .matching import all_below, any_bits, lanes_within, larger, or_ints, rising, splat_int
 from .memory import inlined_piece, piece_named
-from .record import GATHERED, INT64, LANES, NOTHING, ROOM
-from .rows import zero_row
-from .vectors import add, fence, itemsize, load, splat, store, write
+from .record import GATHERED, LANES, NOTHING, ROOM
+from .rows import fill_row
+from .tiles import eight_distances, eight_windows, named, on_first_line, store_line, stream_line, stream_part
+from .vectors import fence, interleaved, load, store, write
+
+# Lines of 4 x 4 windows that are streamed side by side. With all four of them a call takes three times as long: memory
+# gathers whole cache lines for few places at a time. The three lines of smaller windows are faster together.
+STREAMED_OF_FOUR = 2
 
 
 def _row_layer(stride: int) -> Any:
     @piece_named(f"lay_row_{stride}")
     def lay_row(
-        grads: int,
-        indices: int,
-        code: int,
-        n: int,
-        target: int,
-        pitch: int,
-        width: int,
-        row: int,
-        streaming: bool,
-        unit: Any,
+        grads: int, indices: int, code: int, n: int, target: int, pitch: int, width: int, row: int, unit: Any
     ) -> bool:
-        """All rows of n >= 8 windows, ``pitch`` bytes apart; False if an index names no place in its window.
+        """All lines of n >= 8 windows, ``pitch`` bytes apart; False if an index names no place in its window.
 
-        ``row`` is the position where the first of them begins. The last eight windows are laid back over the ones
-        before.
+        ``row`` is the place where the first of them begins. The last eight windows are laid back over the ones before.
         """
-        zero, beyond, next_row = splat(unit), splat_int(0), splat_int(width)
-        found = equal(beyond, beyond)
+        windows, next_line = rising(0, stride), splat_int(width)
+        beyond, worst = splat_int(0), splat_int(0)
         i = 0
         while i < n:
             i = min(i, n - LANES)
-            if code == INT64:
-                index = low_halves(indices, i)
-                beyond = or_ints(beyond, high_halves(indices, i))
-            else:
-                index = load_ints(indices, i)
-            gradient = add(zero, load(grads, i, unit))  # as a sum would begin
-            past = streaming and stride * i * itemsize(unit) % 16 == 0  # the last eight may lie anywhere
-            place, at = rising(row + stride * i, stride), target
-            columns, named = at_places(index, place, gradient, stride)
+            gradient, distance, more = eight_windows(grads, indices, code, i, row + stride * i, unit)
+            beyond = or_ints(beyond, more)
+            worst = larger(worst, on_first_line(distance, windows, next_line, stride))
+            gradients = interleaved(gradient, gradient, stride, 0)
+            distances = interleaved(distance, distance, stride, 0)
             for r in range(stride):
-                if r > 0:
-                    place, at = add_ints(place, next_row), at + pitch
-                    columns, here = at_places(index, place, gradient, stride)
-                    named = either(named, here)
-                if past:
-                    stream_alternating(at, stride * i, columns)
-                else:
-                    store_alternating(at, stride * i, columns)
-            found = both(found, named)
+                store_line(target + r * pitch, stride * i, named(gradients, distances, r * width))
             i += LANES
-        return all_lanes(found) and not any_bits(beyond)
+        return all_below(worst, stride) and not any_bits(beyond)
 
     return lay_row
 
 
+def _row_streamer(stride: int) -> Any:
+    together = STREAMED_OF_FOUR if stride == 4 else stride
+
+    @piece_named(f"stream_row_{stride}")
+    def stream_row(
+        grads: int, indices: int, code: int, n: int, target: int, pitch: int, width: int, row: int, unit: Any
+    ) -> bool:
+        """The same past the caches, and the columns behind the last window, too. Lines are whole multiples of 16 bytes.
+
+        Up to eight windows behind the last one are read, and ignored.
+        """
+        windows, next_line = rising(0, stride), splat_int(width)
+        beyond, worst = splat_int(0), splat_int(0)
+        for first in range(0, stride, together):
+            i = 0
+            for w in range(0, width, stride * LANES):
+                gradient, distance, more = eight_windows(grads, indices, code, i, row + w, unit)
+                own, is_whole = distance, w + stride * LANES <= width
+                if not is_whole:
+                    last = n - LANES
+                    own, more = eight_distances(indices, code, last, row + stride * last)
+                    distance = or_ints(distance, lanes_within(n - i, LANES))  # no place is below zero
+                if first == 0:
+                    beyond = or_ints(beyond, more)
+                    worst = larger(worst, on_first_line(own, windows, next_line, stride))
+                gradients = interleaved(gradient, gradient, stride, 0)
+                distances = interleaved(distance, distance, stride, 0)
+                for r in range(first, first + together):
+                    columns = named(gradients, distances, r * width)
+                    if is_whole:
+                        stream_line(target + r * pitch, w, columns)
+                    else:
+                        stream_part(target + r * pitch, w, columns, width - w)
+                i += LANES
+        return all_below(worst, stride) and not any_bits(beyond)
+
+    return stream_row
+
+
 lay_row_2, lay_row_3, lay_row_4 = _row_layer(2), _row_layer(3), _row_layer(4)
+stream_row_2, stream_row_3, stream_row_4 = _row_streamer(2), _row_streamer(3), _row_streamer(4)
 
 
 @inlined_piece
 def by_tiles(
     lay_row: Any,
+    stream_row: Any,
     records: Any,
     grad: int,
     indices: int,
@@ -107,9 +115,10 @@ def by_tiles(
     size, height, width, rows, columns = plan.itemsize, plan.size[1], plan.size[2], plan.out[1], plan.out[2]
     stride, storage, row_step = plan.stride[1], plan.stored, plan.result_steps[3]
     covered = columns * stride
-    spare, aligned = width - covered, row_step % 16 == 0
-    # Rows go straight to the output, unless they must be rounded, or would miss the addresses that can be streamed to.
-    direct = plan.plain and not (plan.streaming and plan.dense and (spare > 0 or not aligned))
+    overrun = columns % LANES > 0 or covered < width
+    aligned = row_step % 16 == 0 and width * size % 16 == 0
+    past = plan.streaming and plan.plain and aligned and (plan.followed or not overrun)
+    direct = plan.plain and not (plan.streaming and plan.dense)
     widened = floats + (GATHERED + stride * width + ROOM) * size
     scratch = widened + (columns + ROOM) * size
     for p in range(begin, end):
@@ -117,23 +126,28 @@ def by_tiles(
         source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
         pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
         target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
-        streaming = plan.streaming and aligned and target % 16 == 0
-        found, cursor, pending = True, target, 0
+        streamed = rows if past and target % 16 == 0 else 0
+        if overrun and streamed > 0 and p == end - 1:
+            streamed -= 1  # there may be nothing behind the last row
+        found, pending = True, 0
+        cursor = target + streamed * stride * row_step
         for oh in range(rows):
             grads, where = source + oh * plan.grad_steps[3], pointers + oh * plan.index_steps[3]
             if not plan.plain:
                 fetch_row(grads, storage, plan.code, columns, columns, widened, unit)
                 grads = widened
             row, code = oh * stride * width, plan.index_code
-            if direct:
-                at = target + oh * stride * row_step
-                found &= lay_row(grads, where, code, columns, at, row_step, width, row, streaming, unit)
+            at = target + oh * stride * row_step
+            if oh < streamed:
+                found &= stream_row(grads, where, code, columns, at, row_step, width, row, unit)
+            elif direct:
+                found &= lay_row(grads, where, code, columns, at, row_step, width, row, unit)
                 for r in range(stride):
                     for w in range(covered, width):
                         write(at + r * row_step, w, unit)
             else:
                 at = floats + pending * size
-                found &= lay_row(grads, where, code, columns, at, width * size, width, row, False, unit)
+                found &= lay_row(grads, where, code, columns, at, width * size, width, row, unit)
                 for r in range(stride):
                     for w in range(covered, width):
                         write(at, r * width + w, unit)
@@ -151,7 +165,7 @@ def by_tiles(
         else:
             emit(cursor, floats, pending, plan.code, plan.streaming, True, unit)
             for h in range(rows * stride, height):
-                zero_row(target + h * row_step, storage, plan.code, width)
+                fill_row(target + h * row_step, plan.code, width, unit, plan.streaming)
     if plan.streaming:
         fence()
     return NOTHING
@@ -160,16 +174,16 @@ def by_tiles(
 def max_tiles_2(
     records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
 ) -> int:
-    return by_tiles(lay_row_2, records, grad, indices, result, floats, integers, begin, end, unit)
+    return by_tiles(lay_row_2, stream_row_2, records, grad, indices, result, floats, integers, begin, end, unit)
 
 
 def max_tiles_3(
     records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
 ) -> int:
-    return by_tiles(lay_row_3, records, grad, indices, result, floats, integers, begin, end, unit)
+    return by_tiles(lay_row_3, stream_row_3, records, grad, indices, result, floats, integers, begin, end, unit)
 
 
 def max_tiles_4(
     records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
 ) -> int:
-    return by_tiles(lay_row_4, records, grad, indices, result, floats, integers, begin, end, unit)
+    return by_tiles(lay_row_4, stream_row_4, records, grad, indices, result, floats, integers, begin, end, unit)

@@ -16,6 +16,7 @@ from .emitting import emit, fetch_row
 from .memory import add_at, inlined_piece, piece, read_at, read_i32, read_i64
 from .record import BFLOAT16, FLOAT16, INT32, LANES, NOTHING
 from .rows import fill_exactly, index_at, load_row, store_row, zero_row
+from .sidestep import place_for
 from .vectors import fence, itemsize, read, splat, store
 
 # So many elements of a plane are cleared at a time. Twice as many take up to 4 % longer, four times as many 10 %.
@@ -289,7 +290,7 @@ def scatter_dense(
     records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
 ) -> int:
     """Where gradients, indices and results of a plane are one run of memory each. Small ones that follow each other
-    are done some at a time. Halves grow in scratch, the others in the output itself.
+    are done some at a time. Halves grow in scratch, the others in the output itself, or aside (sidestep.py).
     """
     plan = records[0]
     size, number = plan.size[1] * plan.size[2], plan.out[1] * plan.out[2]
@@ -299,7 +300,9 @@ def scatter_dense(
         source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
         pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
         target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
-        into = target if plan.direct else scratch
+        into = scratch
+        if plan.direct:
+            into = place_for(pointers, target, scratch, plan.size[2]) if plan.sidestepping else target
         if planes == 1:
             done = fill_plane(plan, source, pointers, into, floats, unit)
         else:
@@ -310,8 +313,8 @@ def scatter_dense(
             done = add_planes(source, pointers, plan.index_code, planes, number, into, size, unit)
         if not done:
             return first_outside(plan, indices, p, end)
-        if not plan.direct:
-            emit(target, scratch, planes * size, plan.code, plan.streaming, True, unit)
+        if into != target:
+            emit(target, into, planes * size, plan.code, plan.streaming, True, unit)
     if plan.streaming:
         fence()
     return NOTHING

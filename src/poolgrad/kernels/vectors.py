@@ -73,11 +73,15 @@ def _store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Va
     builder.store(vector, pointer_to(builder, base, index, kind.element, kind), align=1)
 
 
+def lanes_streamed(kind: ir.VectorType) -> int:
+    """How many numbers are streamed at once."""
+    return 16 // (4 if isinstance(kind.element, ir.FloatType) else 8)
+
+
 def _stream(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Value) -> None:
     """In parts of 16 bytes: large arrays begin at such addresses, hardly ever at larger ones."""
-    kind = vector.type
-    lanes = 16 // (4 if isinstance(kind.element, ir.FloatType) else 8)
-    for start in range(0, LANES, lanes):
+    kind, lanes = vector.type, lanes_streamed(vector.type)
+    for start in range(0, kind.count, lanes):
         part = _part(builder, vector, start, lanes)
         at = builder.add(index, ir.Constant(_INT64, start))
         written = builder.store(part, pointer_to(builder, base, at, kind.element, part.type), align=16)
