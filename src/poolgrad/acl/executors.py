@@ -114,14 +114,14 @@ class Run:
 def phase_one(operator: Operator, arguments: Mapping[str, object]) -> tuple[int, int, int]:
     """Check and plan: workspace size, executor, status. Raises the refusal of a call."""
     _require_up()
-    values = {p.name: _value(p.kind, arguments[p.name]) for p in operator.parameters}
-    prepared = _prepare(operator, values)
-    handles = {}
+    values: dict[str, Value] = {}
+    handles: dict[str, int] = {}
     for p in operator.parameters:
-        if p.kind in _KINDS and not is_null(arguments[p.name]):
-            handle = as_int(arguments[p.name])
-            assert handle is not None  # the contract has seen it as a live object
-            handles[p.name] = handle
+        argument = arguments[p.name]
+        value = values[p.name] = _value(p.kind, argument)
+        if value is not None and p.kind in _KINDS:
+            handles[p.name] = as_int(argument) or 0  # what is no handle at all is refused below
+    prepared = _prepare(operator, values)
     return prepared.plan.scratch_bytes, HANDLES.new(EXECUTOR, Executor(operator, prepared, handles)), ACLNN_SUCCESS
 
 
@@ -237,19 +237,22 @@ def _require_up() -> None:
 
 def _value(kind: str, argument: object) -> Value:
     """An argument as the contract sees it."""
+    wanted = _KINDS.get(kind)
+    if wanted is not None:
+        if argument is None:
+            return None
+        found = HANDLES.get(argument, wanted)
+        if isinstance(found, AclTensor):
+            return found.tensor
+        if isinstance(found, AclIntArray):
+            return found.values
+        return None if is_null(argument) else BadHandle(HANDLES.describe(argument, wanted))
     if kind == "bool" and isinstance(argument, np.bool_):  # which is no integer to Python
         return bool(argument)
-    if kind in ("bool", "int"):
-        number = as_int(argument)
-        if number is None:
-            return BadHandle(shown_value(argument))
-        return bool(number) if kind == "bool" else number
-    if is_null(argument):
-        return None
-    found = _object(kind, argument)
-    if found is None:
-        return BadHandle(HANDLES.describe(argument, _KINDS[kind]))
-    return found.tensor if isinstance(found, AclTensor) else found.values
+    number = as_int(argument)
+    if number is None:
+        return BadHandle(shown_value(argument))
+    return bool(number) if kind == "bool" else number
 
 
 def _object(kind: str, handle: object) -> AclTensor | AclIntArray | None:
