@@ -1,4 +1,4 @@
-"""Calls in a loop: a launch like the last good one is not asked everything again, and whatever changed is noticed."""
+"""Calls in a loop: what was judged before is not judged again in either phase, and whatever changed is noticed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from device import describe, download, phase_one, tensor_on
 
 from poolgrad import acl
-from poolgrad.acl import executors
+from poolgrad.acl import executors, state
 
 AVG = "aclnnAvgPool2dBackward"
 
@@ -155,3 +155,66 @@ def test_a_tensor_that_another_thread_moves_meanwhile_is_not_kept(
     assert acl.aclrtSynchronizeStream(loop.stream) == 0
     assert loop.launch(loop.plan()) == 161002
     assert "; rule storage-in-block:" in (acl.aclGetRecentErrMsg() or "")
+
+
+def phase_one_of(loop: Loop, divisor: Any = 2, include: Any = True) -> tuple[int | None, int | None, int]:
+    return phase_one(AVG, loop.grad, loop.self, loop.kernel, None, loop.padding, False, include, divisor, 0, loop.out)
+
+
+@pytest.fixture
+def judged(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The calls of phase one that were judged after the first with a divisor of 2."""
+    calls: list[object] = []
+    original = executors._checked_call
+    assert phase_one_of(loop)[2] == 0
+
+    def checked_call(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(executors, "_checked_call", checked_call)
+    return calls
+
+
+def test_an_equal_call_is_judged_once(loop: Loop, judged: list[object]) -> None:
+    executors_made = {phase_one_of(loop, include=include)[1] for include in (True, 1, True)}
+    assert len(executors_made) == 3
+    assert not judged
+    assert phase_one_of(loop, divisor=3)[2] == 0
+    assert len(judged) == 1
+
+
+@pytest.mark.parametrize(("divisor", "status"), [(2.0, 161002), ("2", 161002), (np.int64(2), 0)])
+def test_arguments_that_look_alike_are_judged(loop: Loop, judged: list[object], divisor: Any, status: int) -> None:
+    assert phase_one_of(loop, divisor)[2] == status
+    assert len(judged) == 1
+
+
+def describe_anew(loop: Loop) -> int:
+    shape = (1, 2, 2, 3)
+    return acl.aclInitTensor(loop.grad, shape, acl.ACL_FLOAT, None, 0, acl.ACL_FORMAT_NCHW, shape, loop.grad_at)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: acl.aclDestroyTensor(c.self),
+        lambda c: acl.aclDestroyIntArray(c.kernel),
+        describe_anew,
+        lambda _: acl.set_product("Ascend310B"),
+    ],
+    ids=["tensor destroyed", "array destroyed", "described anew", "another product"],
+)
+def test_a_call_whose_objects_changed_is_judged(
+    loop: Loop, judged: list[object], change: Callable[[Loop], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "_CHOSEN", list(state._CHOSEN))
+    assert not change(loop)
+    assert phase_one_of(loop)[2] == 161002
+    assert len(judged) == 1
+
+
+def test_refused_calls_are_not_known(loop: Loop, judged: list[object]) -> None:
+    for number in (1, 2):
+        assert phase_one_of(loop, divisor=2**70)[2] == 161002
+        assert len(judged) == number
