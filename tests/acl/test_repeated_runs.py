@@ -161,19 +161,27 @@ def test_freed_memory_is_not_held_by_what_is_kept(stream: int) -> None:
     assert not [run for run in kept.runs.values() if block in run.blocks]
 
 
-def test_a_change_while_a_run_is_checked_is_not_missed(stream: int, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("checks", ["_run_as_before", "enforce"])
+def test_a_change_while_a_run_is_checked_is_not_missed(stream: int, checks: str, monkeypatch: Any) -> None:
     """Another thread frees the workspace when the checks are through: that run may go on, the next must not."""
     call = Call(stream)
-    original = executors.enforce
+    original = getattr(executors, checks)
+    asked: list[str] = []
 
-    def enforce(*arguments: Any) -> None:
-        original(*arguments)
+    def check(*arguments: Any) -> Any:
+        found = original(*arguments)
+        asked.append(checks)
         assert acl.aclrtFree(call.workspace) == 0
+        return found
 
     kept.forget_runs()
-    monkeypatch.setattr(executors, "enforce", enforce)
+    if checks == "enforce":
+        for prepared in executors._PREPARED.values():
+            prepared.passed = None
+    monkeypatch.setattr(executors, checks, check)
     assert call.run() == 0
     monkeypatch.undo()
+    assert asked == [checks]
     assert not call.is_kept
     assert call.run() == 161002
 

@@ -17,15 +17,18 @@ from poolgrad.capi.prototypes import REMOTE
 NUMBERS = {prototype.name: number for number, prototype in enumerate(REMOTE)}
 
 
-def message(name: str, *words: int, null_place: int = 0, data: bytes = b"") -> bytearray:
+def message(name: str, *words: int, null_place: int = 0, data: bytes = b"") -> bytes:
     unsigned = (word % 2**64 for word in words)
-    return bytearray(struct.pack(f"<3q{len(words)}Q", NUMBERS[name], null_place, 5, *unsigned) + data)
+    size = 8 * (4 + len(words)) + len(data)
+    return struct.pack(f"<4q{len(words)}Q", NUMBERS[name], null_place, 5, size, *unsigned) + data
 
 
 def ask(name: str, *words: int, **more: Any) -> tuple[int, bytes]:
-    """The first word of the answer, and the rest."""
+    """The first word of the answer behind its size, and the rest."""
     told = answer(message(name, *words, **more))
-    return struct.unpack_from("<q", told)[0], told[8:]
+    size, first = struct.unpack_from("<2q", told)
+    assert size == len(told)
+    return first, told[16:]
 
 
 @pytest.fixture(autouse=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
-import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -14,8 +16,9 @@ from acl_helpers import PATIENCE, background, finish, put_to_sleep, stream_of
 from poolgrad import acl
 from poolgrad.acl.events import Recording
 from poolgrad.acl.state import make_current, require_context
-from poolgrad.capi import cores, server
-from poolgrad.capi.calls import core_of, is_wait
+from poolgrad.capi import connection, cores, server
+from poolgrad.capi.calls import core_of, is_wait, size_of
+from poolgrad.capi.connection import Connection
 from poolgrad.capi.prototypes import REMOTE
 from poolgrad.capi.server import _serve
 from poolgrad.errors import IndexRangeError
@@ -23,37 +26,45 @@ from poolgrad.errors import IndexRangeError
 NUMBERS = {prototype.name: number for number, prototype in enumerate(REMOTE)}
 
 
-def message(name: str, *words: int, core: int = 0) -> bytearray:
-    return bytearray(struct.pack(f"<3q{len(words)}Q", NUMBERS[name], 0, core, *words))
+def message(name: str, *words: int, core: int = 0, data: bytes = b"") -> bytes:
+    size = 8 * (4 + len(words)) + len(data)
+    return struct.pack(f"<4q{len(words)}Q", NUMBERS[name], 0, core, size, *words) + data
 
 
 class Program:
-    """A thread of a program: it sends calls, whose answers it need not wait for."""
+    """A thread of a program: it sends calls, whose answers it need not wait for one by one."""
 
     def __init__(self) -> None:
-        self.connection, self.served = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.served = Connection()
+        self.asks, self.answers = self.served.of_program
+        # No program sends before it was answered. These do, so the pipe has to keep their messages apart.
+        fcntl.fcntl(self.asks, fcntl.F_SETFL, os.O_DIRECT)
         self.thread: threading.Thread | None = None
 
-    def send(self, *messages: bytearray) -> None:
+    def send(self, *messages: bytes) -> None:
         for each in messages:
-            self.connection.send(each)
+            assert os.write(self.asks, each) == len(each)
 
     def begin(self) -> None:
         """Now the server answers; what was sent before waits for it."""
         self.thread = background(lambda: _serve(self.served))
 
     def end(self) -> None:
-        self.connection.shutdown(socket.SHUT_WR)
+        if self.asks >= 0:
+            os.close(self.asks)
+        self.asks = -1
 
     def finish(self) -> list[int]:
         """The statuses that were answered."""
         self.end()
         assert self.thread is not None
         finish(self.thread)
-        statuses = []
-        while answer := self.connection.recv(4096):
-            statuses.append(struct.unpack_from("<q", answer)[0])
-        self.connection.close()
+        with open(self.answers, "rb") as answers:
+            told, statuses = answers.read(), []
+        while told:
+            size, status = struct.unpack_from("<2q", told)
+            statuses.append(status)
+            told = told[size:]
         return statuses
 
 
@@ -77,7 +88,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     return threads
 
 
-def calls(stream: int) -> list[bytearray]:
+def calls(stream: int) -> list[bytes]:
     event, ret = acl.aclrtCreateEvent()
     assert ret == 0
     assert event is not None
@@ -126,7 +137,7 @@ def test_a_program_that_calls_something_else_wakes_the_stream(
     stream: int, ran: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also if one call follows the other without a pause."""
-    monkeypatch.setattr(server, "_is_asked_soon", lambda _: True)
+    monkeypatch.setattr(Connection, "has_message", lambda *_: True)
     program = Program()
     program.send(*calls(stream), message("aclrtGetDevice"))
     program.begin()
@@ -137,12 +148,12 @@ def test_a_program_that_calls_something_else_wakes_the_stream(
     assert program.thread.ident not in ran
 
 
-@pytest.mark.parametrize("most", [server._MOST_SELECTED, 0])
+@pytest.mark.parametrize("most", [connection._MOST_SELECTED, 0])
 def test_a_program_that_calls_nothing_wakes_the_stream(
     most: int, stream: int, ran: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a moment; at once where the moment can't be measured."""
-    monkeypatch.setattr(server, "_MOST_SELECTED", most)
+    monkeypatch.setattr(connection, "_MOST_SELECTED", most)
     program = Program()
     program.begin()
     program.send(*calls(stream))
@@ -165,7 +176,8 @@ def test_a_thread_that_ends_without_hearing_wakes_the_stream(stream: int, ran: l
     """The answer to its last call can't be sent."""
     program, context = Program(), require_context()
     program.send(*calls(stream)[1:])
-    program.connection.close()
+    program.end()
+    os.close(program.answers)
 
     def serve() -> None:
         make_current(context)
@@ -180,8 +192,8 @@ def test_the_server_moves_to_the_core_that_messages_name(stream: int, monkeypatc
     moves: list[int] = []
     monkeypatch.setattr(server, "move_to", moves.append)
     program = Program()
-    program.send(*(message("aclrtGetDevice", core=core) for core in range(server._CALLS_PER_MOVE + 1)))
     program.begin()
+    program.send(*(message("aclrtGetDevice", core=core) for core in range(server._CALLS_PER_MOVE + 1)))
     assert len(program.finish()) == server._CALLS_PER_MOVE + 1
     assert moves == [server._CALLS_PER_MOVE - 1]
 
@@ -190,6 +202,47 @@ def test_messages_are_told_apart() -> None:
     assert is_wait(message("aclrtSynchronizeStream", 1))
     assert not any(is_wait(message(name)) for name in NUMBERS if name != "aclrtSynchronizeStream")
     assert core_of(message("aclrtGetDevice", core=70)) == 70
+    assert size_of(message("aclrtGetDevice")) == 32
+
+
+@pytest.mark.parametrize("count", [507, 508, 509, 1024])
+def test_a_message_beyond_a_page_arrives_in_parts(count: int) -> None:
+    """508 values and five words are a page."""
+    served, values = Connection(), struct.pack(f"<{count}q", *range(count))
+    sent = message("aclCreateIntArray", count, data=values)
+    asks, answers = served.of_program
+    heard: list[bytes] = []
+    thread = background(lambda: heard.append(served.receive()))
+    for start in range(0, len(sent), 4096):
+        assert os.write(asks, sent[start : start + 4096]) == len(sent[start : start + 4096])
+        time.sleep(0.01)  # so that it is taken
+    finish(thread)
+    assert heard == [sent]
+    for descriptor in (asks, answers):
+        os.close(descriptor)
+    served.close()
+
+
+def test_a_program_that_ends_in_the_middle_of_a_message_has_ended() -> None:
+    served = Connection()
+    asks, answers = served.of_program
+    os.write(asks, message("aclCreateIntArray", 1024, data=bytes(8 * 1024))[:4096])
+    os.close(asks)
+    assert served.receive() == b""
+    os.close(answers)
+    served.close()
+
+
+def test_a_connection_that_can_not_be_made_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    before = os.listdir("/proc/self/fd")
+    monkeypatch.setattr(connection.os, "open", refuse)
+    with pytest.raises(OSError, match="Too many"):
+        Connection()
+    monkeypatch.undo()
+    assert os.listdir("/proc/self/fd") == before
 
 
 def in_a_thread(work: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -246,3 +247,31 @@ def test_every_failing_call_says_so_on_stderr_unless_silenced(tmp_path: Path) ->
     assert len(told) >= 200
     assert any("aclDestroyTensor" in line and "161002" in line and "not a handle" in line for line in told)
     assert any("aclrtFree" in line and "107017" in line for line in told)
+
+
+def test_arrays_of_many_pages_come_and_go(library: Library, runtime: None) -> None:
+    """Messages and answers beyond what a pipe takes at once."""
+    shape = tuple(range(1, 1025))
+    tensor = library.aclCreateTensor(shape, 0, shape[::-1], 0, 2, shape, None)
+    assert library.aclGetViewShape(tensor) == (shape, 0)
+    assert library.aclGetViewStrides(tensor) == (shape[::-1], 0)
+    assert library.aclDestroyTensor(tensor) == 0
+
+
+@pytest.mark.parametrize(("count", "readable"), [(2, 0), (1024, 0), (600, 4096 - 8), (1024, 4096 + 8)])
+def test_an_array_that_is_not_all_there(count: int, readable: int, library: Library, runtime: None) -> None:
+    """What fits into a page is not sent at all. Of more a part may be: then the thread begins anew, with no context."""
+    page = mmap.PAGESIZE
+    memory = mmap.mmap(-1, 3 * page)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(start + 2 * page), page, 0) == 0
+    values = ctypes.c_void_p(start + 2 * page - readable)
+    assert library.aclCreateIntArray.raw(values, count) is None
+    assert "outside of the program's memory" in (library.take() or "")
+    begins_anew = 32 + 8 + readable > page
+    assert library.aclrtGetCurrentContext()[1] == (107002 if begins_anew else 0)
+    assert library.aclrtSetDevice(0) == 0
+    stream, ret = library.aclrtCreateStream()
+    assert ret == 0
+    assert library.aclrtDestroyStream(stream) == 0
+    assert library.aclrtResetDevice(0) == 0

@@ -1,4 +1,4 @@
-"""Runs that passed all checks of phase two, kept for the next time that their executor runs.
+"""What passed all checks, kept for the next time: runs of repeatable executors, and calls of phase one.
 
 What the checks look at changes rarely: descriptions and addresses of tensors, which objects and blocks are alive, and
 whether the executor is.
@@ -11,12 +11,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .executors import Run
+    from .executors import KnownCall, Run
 
 # By the handles of their executors.
 runs: dict[int, Run] = {}
+
+# By operator, product, number of threads and arguments. They depend on objects alone, not on memory. As long as this is
+# the same dictionary, no object was destroyed, described anew or moved.
+calls: dict[tuple[object, ...], KnownCall] = {}
 
 
 def forget_runs() -> None:
     global runs
     runs = {}
+
+
+def forget_calls() -> None:
+    """And runs, which depend on objects too."""
+    global calls
+    calls = {}
+    forget_runs()

@@ -12,7 +12,7 @@ from ..status import ACLNN_ERR_INNER, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_N
 from ..tensor import Tensor, contiguous_strides
 from .arguments import as_int, as_ints, is_null, shown
 from .handles import HANDLES, INT_ARRAY, TENSOR
-from .kept import forget_runs
+from .kept import forget_calls
 from .messages import guarded, refusal
 
 T = TypeVar("T")
@@ -32,11 +32,11 @@ class AclTensor:
     def become(self, other: AclTensor) -> None:
         for name in self.__slots__:
             setattr(self, name, getattr(other, name))
-        forget_runs()
+        forget_calls()
 
     def move(self, address: int) -> None:
         self.address = address
-        forget_runs()
+        forget_calls()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,7 +182,7 @@ def _find_tensor(handle: object) -> AclTensor:
 def _destroy(name: str, handle: object, kind: str) -> int:
     if not is_null(handle) and HANDLES.drop(handle, kind) is None:
         raise _no_object(name, handle, kind)
-    forget_runs()
+    forget_calls()
     return ACLNN_SUCCESS
 
 

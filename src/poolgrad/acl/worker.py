@@ -64,6 +64,7 @@ class Stream:
         self._lock = threading.RLock()
         self._work_came = threading.Condition(self._lock)
         self._work_done = threading.Condition(self._lock)
+        self._waiting = 0  # for work that is done
 
     def submit(self, task: Task) -> int:
         """Queue a task and answer its ticket."""
@@ -117,7 +118,11 @@ class Stream:
             return True
         wake_streams()
         with self._lock:
-            return self._work_done.wait_for(lambda: self._finished >= ticket, timeout)
+            self._waiting += 1
+            try:
+                return self._work_done.wait_for(lambda: self._finished >= ticket, timeout)
+            finally:
+                self._waiting -= 1
 
     def finish(self, ticket: int) -> None:
         """As ``wait``, but tasks that nobody has begun run here: waking the stream's thread for them takes longer.
@@ -128,7 +133,7 @@ class Stream:
             if UNWOKEN.streams:
                 UNWOKEN.streams.discard(self)
             wake_streams()
-            while self._claim(ticket):
+            while self._finished < ticket and self._claim(ticket):
                 self._run_claimed()
         self.wait(ticket)
 
@@ -182,7 +187,8 @@ class Stream:
                 self._failures[1:] = [Failure(self._finished + 1, *failure)]
             self._finished += 1
             self._runner = None
-            self._work_done.notify_all()
+            if self._waiting:
+                self._work_done.notify_all()
             if self._tasks or self._closed:
                 self._work_came.notify()
 

@@ -1,9 +1,9 @@
 """From messages to calls of ``poolgrad.acl`` and back: what goes over the wire, for every prototype.
 
 A message is a row of 64-bit words: the function's number, the order of the first null pointer to a place for a result
-(0: none is null), the core that the program's thread runs on, then one word for each input. For arrays and texts that
-is their length (-1: null), and their content stands behind the words. An answer is the status, or a handle (0: none),
-then the results, or why there are none.
+(0: none is null), the core that the program's thread runs on, the size of the message in bytes, then one word for each
+input. For arrays and texts that is their length (-1: null), and their content stands behind the words. An answer is its
+size in bytes, the status, or a handle (0: none), then the results, or why there are none.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ from .prototypes import ARRAY, COPIES, HANDLE, OUT, OUT_ARRAY, REMOTE, TEXT, Par
 MOST_VALUES = 1024  # in an array, as in shim.cpp
 LONGEST_TEXT = 2000  # bytes of a message that fit into its place in shim.cpp
 
-_HEAD = struct.Struct("<3q")
+_HEAD = "<4q"
 _WORD = struct.Struct("<q")
-_SUCCESS = _WORD.pack(0)
+_CORE, _SIZE = 16, 24  # where these words stand
+_ANSWER = struct.Struct("<2q")
+_SUCCESS = _ANSWER.pack(_ANSWER.size, 0)
 _NULLS = {"aclError": ACL_ERROR_INVALID_PARAM, "aclnnStatus": ACLNN_ERR_PARAM_NULLPTR}
 
 _client = os.getpid()
@@ -38,14 +40,11 @@ def answer_for(client: int) -> None:
     _client = client
 
 
-def answer(message: bytearray) -> bytes:
+def answer(message: bytes) -> bytes:
     """The answer to a message. Nothing escapes: an exception becomes a status."""
-    number, null_place, _ = _HEAD.unpack_from(message)
-    call: RemoteCall = CALLS[number]
+    call: RemoteCall = CALLS[message[0]]
     try:
-        if null_place:
-            call.refuse_null(null_place)
-        return call.answer(call.read(message))
+        return call.answer(message)
     except AclnnError as error:
         status = report(error.status, f"{call.prototype.name}: {error}")
     except BaseException as error:  # noqa: BLE001 - whatever it is, the program gets a status and goes on
@@ -54,14 +53,19 @@ def answer(message: bytearray) -> bytes:
     return call.failed(status)
 
 
-def is_wait(message: bytearray) -> bool:
+def is_wait(message: bytes) -> bool:
     """Whether a message calls aclrtSynchronizeStream."""
-    return bool(_HEAD.unpack_from(message)[0] == _WAIT)
+    return message[0] == _WAIT
 
 
-def core_of(message: bytearray) -> int:
+def core_of(message: bytes) -> int:
     """The core that the program's thread ran on when it called."""
-    return int(_HEAD.unpack_from(message)[2])
+    return int(_WORD.unpack_from(message, _CORE)[0])
+
+
+def size_of(message: bytes) -> int:
+    """The size of a message, of which this may be the beginning."""
+    return int(_WORD.unpack_from(message, _SIZE)[0])
 
 
 class RemoteCall:
@@ -72,37 +76,23 @@ class RemoteCall:
         self.function = function
         self.returns_status = prototype.returns_status
         doubts = "qq" if prototype.name in COPIES else ""
-        self._words = struct.Struct("<" + "".join(_input_code(p) for p in prototype.inputs) + doubts)
+        self._words = struct.Struct(_HEAD + "".join(_input_code(p) for p in prototype.inputs) + doubts)
         self._data = [(place, p) for place, p in enumerate(prototype.inputs) if p.kind in (ARRAY, TEXT)]
         outputs = "".join(_output_code(p) for p in prototype.outputs if p.kind == OUT)
-        self._results = struct.Struct("<q" + ("q" if prototype.name in COPIES else outputs))
+        self._results = struct.Struct("<2q" + ("q" if prototype.name in COPIES else outputs))
         self._gives_array = any(p.kind == OUT_ARRAY for p in prototype.outputs)
 
-    def read(self, message: bytearray) -> list[object]:
-        """The arguments for the Python function."""
-        arguments: list[object] = list(self._words.unpack_from(message, _HEAD.size))
-        start = _HEAD.size + self._words.size
-        for place, parameter in self._data:
-            count = cast(int, arguments[place])
-            if count < 0:
-                arguments[place] = None
-            elif parameter.kind == TEXT:
-                arguments[place] = _path(bytes(message[start : start + count]))
-                start += count
-            elif count > MOST_VALUES:
-                text = f"{parameter.name} has more than {MOST_VALUES} values; pass fewer"
-                raise refusal(ACLNN_ERR_PARAM_INVALID, text)
-            else:
-                arguments[place] = struct.unpack_from(f"<{count}q", message, start)
-                start += 8 * count
-        return arguments
-
-    def answer(self, arguments: list[object]) -> bytes:
+    def answer(self, message: bytes) -> bytes:
+        _, null_place, _, _, *arguments = self._words.unpack_from(message)
+        if null_place:
+            self.refuse_null(null_place)
+        if self._data:
+            self._read_data(message, arguments)
         result = self.function(*arguments)
         if not self.returns_status:
             if isinstance(result, str):
-                return _WORD.pack(1) + result.encode()
-            return self.failed(0) if result is None else _WORD.pack(cast(int, result))
+                return _whole(1, result.encode())
+            return self.failed(0) if result is None else _whole(cast(int, result))
         if type(result) is int:
             return self.failed(result) if result else _SUCCESS
         *outputs, status = cast(tuple[object, ...], result)
@@ -110,18 +100,39 @@ class RemoteCall:
             return self.failed(cast(int, status))
         if self._gives_array:
             values = cast(tuple[int, ...], outputs[0])
-            return struct.pack(f"<2q{len(values)}q", 0, len(values), *values)
-        return self._results.pack(0, *outputs)
+            return _whole(0, struct.pack(f"<q{len(values)}q", len(values), *values))
+        return self._results.pack(self._results.size, 0, *outputs)
+
+    def _read_data(self, message: bytes, arguments: list[object]) -> None:
+        """Put arrays and texts in the place of their lengths."""
+        start = self._words.size
+        for place, parameter in self._data:
+            count = cast(int, arguments[place])
+            if count < 0:
+                arguments[place] = None
+            elif parameter.kind == TEXT:
+                arguments[place] = _path(message[start : start + count])
+                start += count
+            elif count > MOST_VALUES:
+                text = f"{parameter.name} has more than {MOST_VALUES} values; pass fewer"
+                raise refusal(ACLNN_ERR_PARAM_INVALID, text)
+            else:
+                arguments[place] = struct.unpack_from(f"<{count}q", message, start)
+                start += 8 * count
 
     def failed(self, status: int) -> bytes:
         """The status and the text that was reported with it, in the name of the program."""
         text = (take() or "").replace(f"[PID:{os.getpid()}]", f"[PID:{_client}]", 1)
-        return _WORD.pack(status if self.returns_status else 0) + text.encode()[:LONGEST_TEXT]
+        return _whole(status if self.returns_status else 0, text.encode()[:LONGEST_TEXT])
 
     def refuse_null(self, order: int) -> None:
         parameter = self.prototype.outputs[order - 1]
         text = f"{parameter.name} is null; pass the address of a variable of type {parameter.type[:-1]}"
         raise refusal(_NULLS[self.prototype.returns], text)
+
+
+def _whole(result: int, more: bytes = b"") -> bytes:
+    return _ANSWER.pack(_ANSWER.size + len(more), result) + more
 
 
 def _input_code(parameter: Parameter) -> str:

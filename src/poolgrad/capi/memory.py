@@ -96,6 +96,7 @@ class SharedMemory:
         # Free spans (start, stop), ascending; neighbours never touch.
         self._free = [(address, address + size)]
         self._resting: deque[tuple[int, int]] = deque()
+        self._resting_bytes = 0
         # Reentrant: the garbage collector may end a piece at any moment.
         self._lock = threading.RLock()
 
@@ -124,16 +125,15 @@ class SharedMemory:
             _LIBC.madvise(start, stop - start, _MADV_REMOVE)
         with self._lock:
             self._resting.append((start, stop))
+            self._resting_bytes += stop - start
             self._wake(_MOST_RESTING)
-
-    def _resting_bytes(self) -> int:
-        return sum(stop - start for start, stop in self._resting)
 
     def _take_resting(self, length: int) -> int | None:
         """A piece that has rested for a while and still has its pages: a workspace comes and goes with every call."""
         for span in list(self._resting)[:-2]:
             if span[1] - span[0] == length:
                 self._resting.remove(span)
+                self._resting_bytes -= length
                 return span[0]
         return None
 
@@ -149,8 +149,9 @@ class SharedMemory:
 
     def _wake(self, most: int) -> None:
         """Free the oldest of the resting pieces, until at most so many are left, of a small part of the memory."""
-        while self._resting and (len(self._resting) > most or self._resting_bytes() > self.size // 32):
+        while self._resting and (len(self._resting) > most or self._resting_bytes > self.size // 32):
             start, stop = self._resting.popleft()
+            self._resting_bytes -= stop - start
             if stop - start >= 16 * _PAGE:
                 _LIBC.madvise(start, stop - start, _MADV_REMOVE)
             place = bisect.bisect_left(self._free, (start, stop))

@@ -17,16 +17,15 @@ from ..acl.arena import ARENA, HOST_ARENA
 from ..acl.worker import UNWOKEN, finish_streams, wake_streams
 from . import copies
 from .calls import answer, answer_for, core_of, is_wait
+from .connection import Connection
 from .cores import move_to
 from .functions import protocol
 from .memory import SharedMemory, largest_size, map_shared, new_file, whole_pages
 
-_LARGEST = 32 * 1024  # bytes of a message, as in server.h
 _PEER = struct.Struct("3i")  # process, user, group
 _WORD = struct.Struct("<q")
 _NEWS = struct.Struct("<2q")  # as in server.h: 0, and the size of the memory that comes with it
 _MOST_OFFERS = 8
-_MOST_SELECTED = 1024
 _SOON = 50e-6  # seconds
 _CALLS_PER_MOVE = 16  # so that it costs next to nothing, also where the system moves threads all the time
 
@@ -91,53 +90,54 @@ class Server:
     def _connect(self) -> None:
         """A connection for a new thread of the program, and a thread for it here."""
         try:
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            with theirs:
-                threading.Thread(target=_serve, args=(ours,), name="poolgrad client", daemon=True).start()
-                socket.send_fds(self._control, [_NEWS.pack(0, 0)], [theirs.fileno()])
-        except (OSError, RuntimeError) as error:
-            self._control.send(_NEWS.pack(-1, 0) + f"the server has no room for another thread: {error}".encode())
+            connection = Connection()
+        except OSError as error:
+            self._refuse(error)
+            return
+        try:
+            threading.Thread(target=_serve, args=(connection,), name="poolgrad client", daemon=True).start()
+        except RuntimeError as error:
+            connection.close()
+            self._refuse(error)
+        else:
+            socket.send_fds(self._control, [_NEWS.pack(0, 0)], connection.of_program)
+        connection.give_away()
+
+    def _refuse(self, error: Exception) -> None:
+        self._control.send(_NEWS.pack(-1, 0) + f"the server has no room for another thread: {error}".encode())
 
 
-def _serve(connection: socket.socket) -> None:
+def _serve(connection: Connection) -> None:
     """Answer one thread of the program, until it ends. What belongs to it (context, message) belongs to our thread."""
-    with connection, contextlib.suppress(OSError):  # the program's thread may end in the middle of a call
+    with contextlib.closing(connection), contextlib.suppress(OSError):  # it may end in the middle of a call
         _answer_calls(connection)
     wake_streams()
 
 
-def _answer_calls(connection: socket.socket) -> None:
+def _answer_calls(connection: Connection) -> None:
     """Answer call by call; and see to a task that a call gave a stream, which does not know of it yet.
 
     If the program waits for it next, it runs here, since waking the stream's thread for it takes longer. A program that
     waited for its last task is taken to wait for this one, too; else its next call is awaited for a moment.
     """
-    buffer = bytearray(_LARGEST)
     unwoken = UNWOKEN.streams = set()
     calls = 0
     has_tasks = waits_for_tasks = False
-    while connection.recv_into(buffer):
+    while message := connection.receive():
         calls += 1
         if calls % _CALLS_PER_MOVE == 0:
-            move_to(core_of(buffer))
+            move_to(core_of(message))
         if has_tasks:
-            waits_for_tasks = is_wait(buffer)
+            waits_for_tasks = is_wait(message)
             if not waits_for_tasks:
                 wake_streams()
-        connection.send(answer(buffer))
+        connection.send(answer(message))
         has_tasks = bool(unwoken)
         if has_tasks:
             if waits_for_tasks:
                 finish_streams()
-            elif not _is_asked_soon(connection):
+            elif not connection.has_message(_SOON):
                 wake_streams()
-
-
-def _is_asked_soon(connection: socket.socket) -> bool:
-    """Whether the program's next call comes at once. ``select`` knows no descriptor beyond the first thousand."""
-    if connection.fileno() >= _MOST_SELECTED:
-        return False
-    return bool(select.select((connection,), (), (), _SOON)[0])
 
 
 def _load_kernels() -> None:

@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-#include "server.h"
+#include "pipes.h"
 
 namespace {
 
@@ -47,20 +47,13 @@ public:
             return fail("this process was forked from the one that has the device; use it there, or exec a program");
         if (!thread_) return fail("there is no memory left");
         char reason[sizeof(trouble)];
-        if (thread_->connection < 0 && !connect(thread_, reason, sizeof(reason))) return fail(reason);
+        if (thread_->asks < 0 && !connect(thread_, reason, sizeof(reason))) return fail(reason);
         parts_[0] = {words_, used_ * sizeof(*words_)};
-        msghdr message = {};
-        message.msg_iov = parts_;
-        message.msg_iovlen = filled_;
-        ssize_t moved;
-        do moved = sendmsg(thread_->connection, &message, MSG_NOSIGNAL);
-        while (moved < 0 && errno == EINTR);
-        if (moved < 0) return fail(errno == EFAULT ? "an array or a text lies outside of the program's memory" : LOST);
-        do moved = recv(thread_->connection, thread_->answer, LARGEST - 1, 0);
-        while (moved < 0 && errno == EINTR);
-        if (moved < static_cast<ssize_t>(sizeof(result_))) return fail(LOST);
-        thread_->answer[moved] = 0;
-        next_ = thread_->answer;
+        for (size_t i = 0; i < filled_; ++i) words_[3] += static_cast<int64_t>(parts_[i].iov_len);
+        if (!send_message(thread_, parts_, filled_))
+            return fail(errno == EFAULT ? "an array or a text lies outside of the program's memory" : LOST);
+        if (!receive_answer(thread_)) return fail(LOST);
+        next_ = thread_->answer + sizeof(int64_t);  // behind its size
         take(&result_, sizeof(result_));
         status_ = static_cast<int32_t>(result_);
         bool good = failure_ ? status_ == 0 : result_ != 0;
@@ -145,8 +138,8 @@ private:
     Thread* thread_;
     int64_t result_ = 0;
     const char* next_ = "";
-    int64_t words_[16] = {};  // operation, order of a null place, core, inputs
-    size_t used_ = 3;
+    int64_t words_[16] = {};  // operation, order of a null place, core, size of the message, inputs
+    size_t used_ = 4;
     iovec parts_[4] = {};  // the words, then texts and arrays
     size_t filled_ = 1;
     int cancelable_;

@@ -23,13 +23,13 @@ extern char** environ;
 
 namespace {
 
-const size_t LARGEST = 32 * 1024;    // bytes of a message
+const size_t LARGEST = 32 * 1024;    // bytes of an answer
 const int PATIENCE = 120;            // seconds that the server has for its imports
 const uintptr_t HUGE_PAGE = 2 << 20;
 
 // What belongs to a thread of the program. Texts have their place here: there may be no memory when they are needed.
 struct Thread {
-    int connection;  // -1: none yet
+    int asks, answers;  // two pipes, which take two thirds of a socket's time; -1: none yet
     char newest[2048], handed_out[2048];
     alignas(8) char answer[LARGEST];
 };
@@ -44,9 +44,15 @@ char trouble[1024] = "";      // why there is no server
 char* arena = nullptr;        // device memory
 size_t reachable = 0;         // how much of it the program can touch: as far as blocks have ever been
 
+void disconnect(Thread* thread) {
+    if (thread->asks >= 0) close(thread->asks);
+    if (thread->answers >= 0) close(thread->answers);
+    thread->asks = thread->answers = -1;
+}
+
 void end_thread(void* data) {
     Thread* thread = static_cast<Thread*>(data);
-    if (thread->connection >= 0) close(thread->connection);
+    disconnect(thread);
     std::free(thread);
     mine = nullptr;
 }
@@ -65,7 +71,7 @@ Thread* this_thread() {
         pthread_once(&prepared, prepare);
         mine = static_cast<Thread*>(std::calloc(1, sizeof(Thread)));
         if (mine) {
-            mine->connection = -1;
+            mine->asks = mine->answers = -1;
             pthread_setspecific(ends_with_thread, mine);
         }
     }
@@ -97,22 +103,22 @@ int above_standard(int fd) {
     return higher;
 }
 
-// What the server's main thread has to say, and a descriptor that comes with it. -1 and a text: it can't.
+// What the server's main thread has to say, and descriptors that come with it. -1 and a text: it can't.
 struct News {
     int64_t code, size;
     char text[900];
 };
 
-bool hear(News* news, int* fd) {
+bool hear(News* news, int (&fds)[2]) {
     *news = {-1, 0, ""};
-    *fd = -1;
+    fds[0] = fds[1] = -1;
     pollfd ready = {control, POLLIN, 0};
     int found, patience = std::atoi(setting("POOLGRAD_START_SECONDS", "0"));
     if (patience <= 0) patience = PATIENCE;
     do found = poll(&ready, 1, patience * 1000);
     while (found < 0 && errno == EINTR);
     if (found == 0) return give_up("the server, %s, did not answer within %d seconds", interpreter(), patience);
-    alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))];
+    alignas(cmsghdr) char space[CMSG_SPACE(sizeof(fds))];
     iovec part = {news, sizeof(*news) - 1};
     msghdr message = {};
     message.msg_iov = &part;
@@ -125,10 +131,8 @@ bool hear(News* news, int* fd) {
     if (got <= 0) return give_up("the server, %s, has ended; what it wrote to stderr may tell why", interpreter());
     if (news->code < 0) return give_up("%s", news->text);
     cmsghdr* header = CMSG_FIRSTHDR(&message);
-    if (header) {
-        std::memcpy(fd, CMSG_DATA(header), sizeof(int));
-        *fd = above_standard(*fd);
-    }
+    if (header) std::memcpy(fds, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
+    for (int& fd : fds) fd = above_standard(fd);
     return true;
 }
 
@@ -172,8 +176,8 @@ bool spawn(int socket) {
         return give_up("can't start %s: %s; run poolgrad capi build again, or set POOLGRAD_PYTHON", python,
                        std::strerror(error));
     News news;
-    int nothing;
-    bool started = hear(&news, &nothing);
+    int nothing[2];
+    bool started = hear(&news, nothing);
     if (!started && waitpid(child, nullptr, WNOHANG) == 0) kill(child, SIGKILL);
     while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {}
     return started;
@@ -205,13 +209,13 @@ bool share_memory() {
     bool agreed = false;
     say(static_cast<int64_t>(PROTOCOL));
     for (News news; tries < 8 && !agreed; ++tries) {
-        int memory;
-        if (!hear(&news, &memory)) break;
-        agreed = memory < 0;  // it had nothing more to offer
+        int memory[2];
+        if (!hear(&news, memory)) break;
+        agreed = memory[0] < 0;  // it had nothing more to offer
         if (agreed) break;
         sizes[tries] = static_cast<size_t>(news.size);
-        mapped[tries] = map_aligned(memory, sizes[tries]);
-        close(memory);
+        mapped[tries] = map_aligned(memory[0], sizes[tries]);
+        close(memory[0]);
         say(static_cast<int64_t>(reinterpret_cast<uintptr_t>(mapped[tries])));
     }
     if (agreed) arena = static_cast<char*>(mapped[--tries]);
@@ -256,8 +260,13 @@ bool connect(Thread* thread, char* reason, size_t size) {
     News news;
     bool good = control >= 0 || (!*trouble && start());
     if (good) {
+        int pipes[2];
         say(0);
-        good = hear(&news, &thread->connection) && thread->connection >= 0;
+        good = hear(&news, pipes);
+        thread->asks = pipes[0];
+        thread->answers = pipes[1];
+        if (good && thread->answers < 0) good = give_up("the program can't open two more files; raise ulimit -n");
+        if (!good) disconnect(thread);
     }
     snprintf(reason, size, "%s", trouble);
     pthread_mutex_unlock(&starting);
