@@ -20,13 +20,21 @@ from numba.core.typed_passes import (
     NopythonTypeInference,
     PreLowerStripPhis,
 )
-from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
+from numba.core.untyped_passes import (
+    DeadBranchPrune,
+    FixupArgs,
+    GenericRewrites,
+    IRProcessing,
+    ReconstructSSA,
+    TranslateByteCode,
+)
 
 # What Numba does for any function, in its order.
 _PASSES = (
     TranslateByteCode,
     FixupArgs,
     IRProcessing,
+    DeadBranchPrune,
     GenericRewrites,
     ReconstructSSA,
     NopythonTypeInference,
@@ -68,9 +76,6 @@ class _KernelLibrary(JITCodeLibrary):
 
 class _PieceLibrary(JITCodeLibrary):
     """Code that is left as it is, and never run on its own."""
-
-    def _optimize_functions(self, module: Any) -> None:
-        module.data_layout = self._codegen._data_layout
 
     def finalize(self) -> None:
         self._finalized = True
