@@ -19,7 +19,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 
 from .. import windows
 from ..cache_directory import cache_directory
-from .compiling import KernelCompiler
+from .compiling import COMMON_OPTIONS, KernelCompiler
 
 _told = False
 
@@ -106,7 +106,7 @@ def _address(result: Any) -> int:
 
 
 def _compile(function: Callable[..., Any], signature: Any, **options: bool) -> Any:
-    dispatcher = numba.njit(error_model="numpy", pipeline_class=KernelCompiler, **options)(function)
+    dispatcher = numba.njit(**COMMON_OPTIONS, pipeline_class=KernelCompiler, **options)(function)
     dispatcher._cache = KernelCache(function)
     dispatcher.compile(signature)
     dispatcher.disable_compile()

@@ -29,6 +29,10 @@ from numba.core.untyped_passes import (
     TranslateByteCode,
 )
 
+# Dividing by zero is not an exception here: the check would keep loops from being vectorised. Nothing is allocated, so
+# there are no references to count.
+COMMON_OPTIONS = {"error_model": "numpy", "_nrt": False}
+
 # What Numba does for any function, in its order.
 _PASSES = (
     TranslateByteCode,

@@ -13,16 +13,11 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .compiling import PieceCompiler
+from .compiling import COMMON_OPTIONS, PieceCompiler
 
-# Dividing by zero is not an exception here: the check would keep loops from being vectorised. Nobody calls a piece of a
-# kernel from Python or C, so it needs no wrappers, which take longer to compile than most pieces.
-_OPTIONS = {
-    "error_model": "numpy",
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-    "pipeline_class": PieceCompiler,
-}
+# Nobody calls a piece of a kernel from Python or C, so it needs no wrappers, which take longer to compile than most
+# pieces.
+_OPTIONS = {**COMMON_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PieceCompiler}
 # A piece that becomes part of its callers: LLVM shall not leave it a call, which would take as long as a few dozen
 # numbers. Nothing remains of it but that, so kinds of it may share a name.
 inlined_piece = njit(forceinline=True, **_OPTIONS)
