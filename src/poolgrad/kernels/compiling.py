@@ -50,36 +50,19 @@ _PASSES = (
 )
 
 
-class KernelCompiler(CompilerBase):
-    """For what is called from outside: it ends as machine code."""
-
-    library: type[JITCodeLibrary]
-
-    def define_pipelines(self) -> list[Any]:
-        self.state.library = self.library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
-        self.state.library.enable_object_caching()
-        manager = PassManager("kernel")
-        for each in _PASSES:
-            manager.add_pass(each, each.name())
-        manager.finalize()
-        return [manager]
-
-
-class PieceCompiler(KernelCompiler):
-    """For what kernels are made of: it ends as code that is linked into them."""
-
-
 class _KernelLibrary(JITCodeLibrary):
     """Code with all the pieces that it is made of."""
 
     def finalize(self) -> None:
         # LLVM links only what was asked for by then, so that a piece comes before what it needs.
-        self._linking_libraries = list(reversed(_all_below(self)))
+        found: dict[Any, None] = {}
+        _find_all_below(self, found)
+        self._linking_libraries = list(reversed(found))
         super().finalize()
 
 
 class _PieceLibrary(JITCodeLibrary):
-    """Code that is left as it is, and never run on its own."""
+    """Code that waits for its kernel: no machine code is made of it alone."""
 
     def finalize(self) -> None:
         self._finalized = True
@@ -96,15 +79,31 @@ class _PieceLibrary(JITCodeLibrary):
         """There is none to write it into, and no piece uses Python's objects."""
 
 
-KernelCompiler.library, PieceCompiler.library = _KernelLibrary, _PieceLibrary
-
-
-def _all_below(library: Any) -> dict[Any, None]:
+def _find_all_below(library: Any, found: dict[Any, None]) -> None:
     """What a library needs, once each, and after what that needs in turn."""
-    found: dict[Any, None] = {}
     for each in library._linking_libraries:
         if each not in found:
             if isinstance(each, _PieceLibrary):
-                found |= _all_below(each)
+                _find_all_below(each, found)
             found[each] = None
-    return found
+
+
+class KernelCompiler(CompilerBase):
+    """For what is called from outside: it ends as machine code."""
+
+    library: type[JITCodeLibrary] = _KernelLibrary
+
+    def define_pipelines(self) -> list[Any]:
+        self.state.library = self.library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        self.state.library.enable_object_caching()
+        manager = PassManager("kernel")
+        for each in _PASSES:
+            manager.add_pass(each, each.name())
+        manager.finalize()
+        return [manager]
+
+
+class PieceCompiler(KernelCompiler):
+    """For what kernels are made of: it ends as code that is linked into them."""
+
+    library = _PieceLibrary
