@@ -14,7 +14,7 @@ import threading
 
 import numpy as np
 
-from .kernels import load_worker
+from .kernels import load_run_together, load_worker
 
 
 def _default_count() -> int:
@@ -83,6 +83,7 @@ def _new_memory() -> int:
     memory = np.zeros(team.TEAM_BYTES + team.SPACE, np.uint8)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
     address: int = -(-memory.ctypes.data // team.SPACE) * team.SPACE
+    ctypes.c_int64.from_address(address + team.RUN_TOGETHER).value = load_run_together()
     libc = ctypes.CDLL(None)
     libc.pthread_mutex_init(ctypes.c_void_p(address + team.MUTEX), None)
     for condition in (team.WORK_CAME, team.WORK_DONE):

@@ -26,7 +26,8 @@ if hasattr(os, "register_at_fork"):
 def _alone() -> Iterator[None]:
     """One thread loads at a time, and forks wait for it.
 
-    Numba brings thousands of objects that stay; the garbage collector would look through them again and again.
+    Numba brings thousands of objects that stay; the garbage collector would look through them again and again, and once
+    more at the end. It does not look at what is frozen, and what thaws is old, which it seldom looks at.
     """
     with _loading:
         collects = gc.isenabled()
@@ -34,6 +35,9 @@ def _alone() -> Iterator[None]:
         try:
             yield
         finally:
+            if collects and not gc.get_freeze_count():  # nobody else's
+                gc.freeze()
+                gc.unfreeze()
             if collects:
                 gc.enable()
 
@@ -59,6 +63,8 @@ _MODULES = {
     "average_doubling_3": "average_doubling",
     "average_global": "average_global",
     "average_lanes": "average_lanes",
+    "average_lanes_of_bfloats": "average_lanes",
+    "average_lanes_of_halves": "average_lanes",
     "average_pixels": "average_pixels",
     "average_rolling": "average_rolling",
     **dict.fromkeys(WOVEN, "average_woven"),
@@ -109,6 +115,20 @@ def load_worker() -> Compiled:
     """``team.serve``: what a worker thread runs."""
     with _alone():
         return _load("team", "serve", 1)
+
+
+def load_run_together() -> int:
+    """The address of ``team.run_together``."""
+    with _alone():
+        return _load_run_together()
+
+
+@cache
+def _load_run_together() -> int:
+    from .cache import compiled_address
+    from .team import TOGETHER, run_together
+
+    return compiled_address(run_together, TOGETHER)
 
 
 @cache

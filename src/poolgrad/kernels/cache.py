@@ -19,6 +19,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 
 from .. import windows
 from ..cache_directory import cache_directory
+from .compiling import COMMON_OPTIONS, KernelCompiler
 
 _told = False
 
@@ -105,7 +106,7 @@ def _address(result: Any) -> int:
 
 
 def _compile(function: Callable[..., Any], signature: Any, **options: bool) -> Any:
-    dispatcher = numba.njit(error_model="numpy", **options)(function)
+    dispatcher = numba.njit(**COMMON_OPTIONS, pipeline_class=KernelCompiler, **options)(function)
     dispatcher._cache = KernelCache(function)
     dispatcher.compile(signature)
     dispatcher.disable_compile()

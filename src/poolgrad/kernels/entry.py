@@ -7,19 +7,13 @@ from typing import Any
 from numba import types
 
 from .layout import DATA
-from .machine import HAS_LOCKS
 from .memory import piece, read_i64
 from .objects import draw_call, same_bytes
 from .runner import caller_of, run_alone, task_at
 from .task import ALIGNMENT, APART, ARRAYS, MAY_OVERLAP, UNKNOWN
+from .team import RUN_TOGETHER, TOGETHER
 
-if HAS_LOCKS:
-    from .team import run_together
-else:
-
-    @piece
-    def run_together(task: int, scratch: int, team: int, one: int, two: int, three: int) -> int:
-        return run_alone(task, scratch, one, two, three)
+_call_together = caller_of(TOGETHER)
 
 
 @piece
@@ -45,7 +39,8 @@ def run(address: int, scratch: int, team: int, form: int, one: int, two: int, th
     if form != APART and may_overlap(task, output, task.tensors - 1, one, two):
         return MAY_OVERLAP
     if team and task.parts > 1:
-        return run_together(address, scratch, team, one, two, three)
+        # By its address: who never has a team does not compile what teams need.
+        return _call_together(read_i64(team, RUN_TOGETHER), (address, scratch, team, one, two, three))
     return run_alone(address, scratch, one, two, three)
 
 

@@ -13,12 +13,14 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-# Dividing by zero is not an exception here: the check would keep loops from being vectorised. Nobody calls a piece of a
-# kernel from Python or C, so it needs no wrappers, which take longer to compile than most pieces.
-_OPTIONS = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-# A piece that is compiled only as part of its callers: small ones, for speed, and large ones with one caller, since
-# everything below a piece is optimised again with each piece above it.
-inlined_piece = njit(inline="always", **_OPTIONS)
+from .compiling import COMMON_OPTIONS, PieceCompiler
+
+# Nobody calls a piece of a kernel from Python or C, so it needs no wrappers, which take longer to compile than most
+# pieces.
+_OPTIONS = {**COMMON_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PieceCompiler}
+# A piece that becomes part of its callers: LLVM shall not leave it a call, which would take as long as a few dozen
+# numbers. Nothing remains of it but that, so kinds of it may share a name.
+inlined_piece = njit(forceinline=True, **_OPTIONS)
 _NAMES: set[tuple[str, str]] = set()
 
 
@@ -36,8 +38,7 @@ def piece(function: Any, *, part_of_caller: bool = False) -> Any:
 
 
 def piece_named(name: str, *, part_of_caller: bool = False) -> Any:
-    """A piece that a function makes, under a name of its own. ``part_of_caller``: LLVM shall not leave it a call, which
-    would take as long as a few dozen numbers; this compiles faster than an inlined piece."""
+    """A piece that a function makes, under a name of its own; ``part_of_caller`` as of an inlined piece."""
 
     def made(function: Any) -> Any:
         function.__name__ = function.__qualname__ = name

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import carray, from_dtype, types
+from numba import from_dtype, types
 from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 
 from .memory import inlined_piece, piece
 from .modes import MODE_BITS, NORMAL, floating_mode, set_floating_mode
@@ -24,25 +25,29 @@ def kernel_signature(tensors: int, compute: str) -> Any:
     return types.int64(RECORDS, *[types.int64] * (tensors + 4), getattr(types, compute))
 
 
-def _pointer_to(dtype: Any) -> Any:
-    kind = types.CPointer(from_dtype(dtype))
+@intrinsic
+def task_at(typing_context: Any, address: types.Type) -> Any:
+    """What compiled code is told of a plan."""
+    task = from_dtype(TASK)
 
-    @intrinsic
-    def cast(typing_context: Any, address: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            return builder.inttoptr(args[0], context.get_value_type(kind))
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        return builder.inttoptr(args[0], context.get_value_type(task))
 
-        return kind(types.int64), generate
-
-    return cast
+    return task(types.int64), generate
 
 
-_to_task, _to_record = _pointer_to(TASK), _pointer_to(RECORD)
+@intrinsic
+def records_at(typing_context: Any, address: types.Type) -> Any:
+    """An array of one record, as kernels take it. Nobody counts references to it."""
 
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        array = context.make_array(RECORDS)(context, builder)
+        one, size = context.get_constant(types.intp, 1), context.get_constant(types.intp, RECORD.itemsize)
+        data = builder.inttoptr(args[0], array.data.type)
+        populate_array(array, data=data, shape=[one], strides=[size], itemsize=size, meminfo=None)
+        return array._getvalue()
 
-@inlined_piece
-def task_at(address: int) -> Any:
-    return carray(_to_task(address), 1)[0]
+    return RECORDS(types.int64), generate
 
 
 def caller_of(compiled: Any) -> Any:
@@ -69,7 +74,7 @@ _call_3_f32, _call_3_f64 = caller_of(kernel_signature(3, "float32")), caller_of(
 @inlined_piece
 def run_kernel(task_address: int, scratch: int, one: int, two: int, three: int, part: int) -> int:
     task = task_at(task_address)
-    records = carray(_to_record(task.record), 1)
+    records = records_at(task.record)
     integers = scratch + part * task.part_bytes
     floats = integers + task.integer_bytes
     begin, end = task.units * part // task.parts, task.units * (part + 1) // task.parts

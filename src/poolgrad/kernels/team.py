@@ -10,6 +10,8 @@ less than a microsecond; later ones pay the system's price for waking somebody, 
 
 from __future__ import annotations
 
+from numba import types
+
 from .machine import (
     LOCK_BYTES,
     atomic_add,
@@ -34,7 +36,8 @@ BUSY, LEFT, PENDING, SLEEPERS, CALLER_SLEEPS, JOB = range(0, 6 * SPACE, SPACE)
 TASK, SCRATCH, ONE, TWO, THREE, PARTS, FIRST_BAD = range(JOB, JOB + 7 * 8, 8)
 MUTEX = JOB + SPACE
 WORK_CAME, WORK_DONE = MUTEX + LOCK_BYTES, MUTEX + 2 * LOCK_BYTES
-TEAM_BYTES = WORK_DONE + LOCK_BYTES
+RUN_TOGETHER = WORK_DONE + LOCK_BYTES  # the address of the function of that name
+TEAM_BYTES = RUN_TOGETHER + 8
 
 # Waking a thread takes about as long as this, so looking longer would cost more than it can save.
 LOOK_NANOSECONDS = 100_000
@@ -104,7 +107,9 @@ def serve(team: int) -> int:
     return 0
 
 
-@piece
+TOGETHER = types.int64(*[types.int64] * 6)
+
+
 def run_together(task: int, scratch: int, team: int, one: int, two: int, three: int) -> int:
     """All parts, with whoever of the team comes."""
     if atomic_replace(team + BUSY, 0, 1) != 0:
