@@ -55,9 +55,9 @@ NARROWEST_WOVEN, NARROWEST_TOUCHING = 40, 60
 # Windows of 3 and a stride of 1 roll in such rows: planes of 11 columns and more take 0.4 to 0.9 of the time that any
 # other way takes, narrower ones a tenth more than in lanes.
 NARROWEST_ROLLING = 11
-# Strides of 2 double rows of such widths. Beyond the caches this takes 0.7 of the time on planes of 28 columns, 0.8 on 56
-# and 64, as long on 512 and a quarter more on 1024. Within them windows of 3 take 0.6 to 0.8 of it on 56 and 112, and as
-# long on 28.
+# Strides of 2 double rows of such widths. Beyond the caches this takes 0.7 of the time on planes of 28 columns, 0.8 on
+# 56 and 64, as long on 512 and a quarter more on 1024. Within them windows of 3 take 0.6 to 0.8 of it on 56 and 112,
+# and as long on 28.
 NARROWEST_DOUBLING, WIDEST_DOUBLING = 24, 512
 # Channels that are worked on together, and numbers in all their slots.
 MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 16
