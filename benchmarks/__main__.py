@@ -92,18 +92,23 @@ def _run(options: argparse.Namespace) -> int:
     parts = options.part or (QUICK_PARTS if options.quick else PARTS)
     if options.group or options.case:
         parts = ("cases",)
-    document = run(
+
+    def keep(document: Any) -> None:
+        if options.json:
+            options.json.parent.mkdir(parents=True, exist_ok=True)
+            options.json.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+    run(
         Settings(
             cases=cases,
             threads=options.threads or sorted({1, len(os.sched_getaffinity(0))}),
             seconds=options.seconds or (0.5 if options.quick else 2.0),
             parts=tuple(parts),
             quick=options.quick,
-        )
+        ),
+        keep,
     )
     if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
         print(f"wrote {options.json}")
     return 0
 

@@ -1,10 +1,10 @@
-"""Run the parts of the benchmark that were asked for, print what they find, and return it as one document."""
+"""Run the parts of the benchmark that were asked for, print what they find, and keep it as one document."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,8 @@ def chosen(groups: list[str], text: str, quick: bool) -> list[tuple[str, Case]]:
     ]
 
 
-def run(settings: Settings) -> Document:
+def run(settings: Settings, keep: Callable[[Document], None]) -> None:
+    """``keep`` is given the document after each part, so that a part that fails does not take the others with it."""
     keys = {key for key, _ in settings.cases}
     document: Document = {
         "machine": machine.describe(),
@@ -52,10 +53,10 @@ def run(settings: Settings) -> Document:
     for part in settings.parts:
         start = time.perf_counter()
         document[part] = PARTS[part](settings)
+        keep(document)
         say("")
         print(report.PART_TEXTS[part](document), end="\n\n", flush=True)
         say(f"{part}: {time.perf_counter() - start:.0f} s\n")
-    return document
 
 
 def set_threads(threads: int) -> None:

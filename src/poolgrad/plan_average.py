@@ -189,41 +189,42 @@ def _rows_of_sums(columns: Axis) -> int:
 
 
 def _rolling(views: Views, record: Record) -> Booking | None:
-    """Windows of 3 x 3 with a stride of 1 that count the same, in floats."""
-    (depth, rows, columns), source, target, *_ = views
+    """Windows of 3 x 3 with a stride of 1."""
+    _, rows, columns = views.axes
     nine = all((axis.rule, axis.kernel, axis.stride) == (FIXED, 3, 1) for axis in (rows, columns))
-    even = rows.counts_evenly and columns.counts_evenly
-    floats = record["reading"] == record["writing"] == codes.READ_FLOATS
-    pitch = _whole_vectors(columns.size) + LANES
-    numbers, itemsize = 4 * pitch, int(record["itemsize"][0])
-    fits = numbers * itemsize <= plans.PART_BUDGET
     wide = columns.size >= max(NARROWEST_ROLLING, LANES)
-    if not (nine and even and columns.pad == 1 and depth.size == 1 and floats and fits and wide):
+    if not (nine and columns.pad == 1 and wide):
         return None
-    record["streaming"], record["pitch"] = _leaves_caches(source, target), pitch
-    return "average_rolling", target.count // columns.size, numbers, 0
+    pitch = _whole_vectors(columns.size) + LANES
+    return _flowing("average_rolling", views, record, pitch, 4 * pitch)
 
 
 def _doubling(views: Views, record: Record) -> Booking | None:
-    """Windows of 2 x 2, or of 3 x 3 with a padding of 1, with a stride of 2 that count the same, in floats."""
-    (depth, rows, columns), source, target, *_ = views
-    size, pad = columns.kernel, columns.kernel - 2
-    usual = size in (2, 3) and all(
-        (axis.rule, axis.kernel, axis.stride, axis.pad) == (FIXED, size, 2, pad) and axis.size == 2 * axis.out
+    """Windows of 2 x 2, or of 3 x 3 with a padding of 1, with a stride of 2."""
+    _, rows, columns = views.axes
+    size, itemsize = columns.kernel, int(record["itemsize"][0])
+    usual = all(
+        (axis.rule, axis.kernel, axis.stride, axis.pad, axis.size) == (FIXED, size, 2, size - 2, 2 * axis.out)
         for axis in (rows, columns)
     )
-    even = rows.counts_evenly and columns.counts_evenly
-    floats = record["reading"] == record["writing"] == codes.READ_FLOATS
-    itemsize = int(record["itemsize"][0])
-    pitch = -(-columns.size * itemsize // codes.PAGE) * codes.PAGE // itemsize
-    numbers = 4 * pitch + codes.PAGE // itemsize + ROOM
-    fits = numbers * itemsize <= plans.PART_BUDGET
     wide = max(NARROWEST_DOUBLING, 2 * LANES) <= columns.size <= WIDEST_DOUBLING
-    streaming = _leaves_caches(source, target)
-    if not (usual and even and depth.size == 1 and floats and fits and wide and (size == 3 or streaming)):
+    pays = size == 3 or (size == 2 and _leaves_caches(views))
+    if not (usual and wide and pays):
         return None
-    record["streaming"], record["pitch"] = streaming, pitch
-    return f"average_doubling_{size}", target.count // columns.size, numbers, 0
+    pitch = -(-columns.size * itemsize // codes.PAGE) * codes.PAGE // itemsize
+    return _flowing(f"average_doubling_{size}", views, record, pitch, 4 * pitch + codes.PAGE // itemsize)
+
+
+def _flowing(name: str, views: Views, record: Record, pitch: int, numbers: int) -> Booking | None:
+    """Planes of floats whose windows all count the same, if so many numbers of scratch fit."""
+    depth, rows, columns = views.axes
+    even = depth.size == 1 and rows.counts_evenly and columns.counts_evenly
+    floats = record["reading"] == record["writing"] == codes.READ_FLOATS
+    fits = numbers * int(record["itemsize"][0]) <= plans.PART_BUDGET
+    if not (even and floats and fits):
+        return None
+    record["streaming"], record["chunk"], record["pitch"] = _leaves_caches(views), numbers, pitch
+    return name, views.target.count // columns.size, numbers, 0
 
 
 def _woven(views: Views, record: Record) -> Booking | None:
@@ -350,10 +351,11 @@ def _tiling(axes: Axes, streams: bool, block: int, budget: int) -> tuple[int, in
     return tile, wide(), batch, depth_slots, row_slots
 
 
-def _leaves_caches(source: Tensor, target: Tensor) -> bool:
+def _leaves_caches(views: Views) -> bool:
     """Whether both tensors together pass what is kept: where both go through one loop, stores past the caches take less
     time from there on, by a fifth to a half."""
-    return source.dtype.nbytes(source.count) + target.dtype.nbytes(target.count) >= plans.STREAM_FROM
+    moved = sum(tensor.dtype.nbytes(tensor.count) for tensor in (views.source, views.target))
+    return moved >= plans.STREAM_FROM
 
 
 def _whole_vectors(n: int) -> int:

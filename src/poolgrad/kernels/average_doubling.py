@@ -5,19 +5,17 @@ made in registers and doubled along W: each column twice, or once alone and once
 rows that follow, one is that doubled row; the other is the same (windows of 2) or its sum with the doubled row before
 (windows of 3), and is written while the doubled row is made. So gradients are read and results are written in one
 loop, and the copy comes from the first-level cache.
-
-All windows count the same.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .geometry import COLUMNS, ROWS, count_of
+from .flowing import bytes_ahead, flowing_kernel
+from .geometry import COLUMNS, ROWS
 from .memory import inlined_piece, piece_named
-from .record import AHEAD, LANES, NOTHING, PAGE
-from .spreading import fill
-from .vectors import add, as_unit, divide, fence, interleaved, load, prefetch, read, splat, spliced, store, stream
+from .record import LANES, PAGE
+from .vectors import add, divide, interleaved, load, prefetch, read, splat, spliced, store, stream
 
 
 def _doubler(name: str, put: Any, *, overlapping: bool) -> Any:
@@ -81,8 +79,7 @@ def _kernel(name: str, *, overlapping: bool) -> Any:
     ) -> None:
         """Rows ``low`` to ``high`` of a plane."""
         step, between, windows = plan.result_steps[3], plan.grad_steps[3], plan.out[COLUMNS]
-        soon = -(-AHEAD * plan.itemsize // abs(between)) * between if between != 0 else between
-        pitch = plan.pitch * plan.itemsize
+        soon, pitch = bytes_ahead(plan), plan.pitch * plan.itemsize
         zeros, unused = floats, floats + pitch
         # Where the result's first row lies in its page: loads that are far from stores past the caches do not wait.
         before = floats + 2 * pitch + (target - floats) % PAGE
@@ -108,30 +105,7 @@ def _kernel(name: str, *, overlapping: bool) -> Any:
             else:
                 _copy(at, doubled, 2 * windows, unit)
 
-    def kernel(
-        records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-    ) -> int:
-        """Rows ``begin`` to ``end`` of the result, counted over all planes and rows."""
-        plan = records[0]
-        fill(floats, 0, 4 * plan.pitch + PAGE // plan.itemsize, unit)
-        to, height = plan.result_steps, plan.size[ROWS]
-        aligned = (result | to[0] | to[1] | to[3] | plan.size[COLUMNS] * plan.itemsize) % 16 == 0
-        streaming = plan.streaming and aligned
-        by = splat(as_unit(plan.divisor * count_of(plan, ROWS, 0) * count_of(plan, COLUMNS, 0), unit))
-        at = begin
-        while at < end:  # plane by plane
-            plane, low = at // height, at % height
-            high = min(height, low + end - at)
-            n, c = plane // plan.channels, plane % plan.channels
-            source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
-            double_rows(plan, source, result + n * to[0] + c * to[1], low, high, by, streaming, floats, unit)
-            at += high - low
-        if streaming:
-            fence()
-        return NOTHING
-
-    kernel.__name__ = kernel.__qualname__ = name  # kernels are kept on disk by their names
-    return kernel
+    return flowing_kernel(name, double_rows)
 
 
 average_doubling_2 = _kernel("average_doubling_2", overlapping=False)

@@ -5,31 +5,25 @@ along W in registers; what later rows need of it are two sums per column, that w
 gradients are read and results are written in one loop, at the pace that memory has, and only the two rows of sums go
 through the first-level cache.
 
-All windows count the same and the padding along W is 1, so that column w lies in the windows w - 1 to w + 1.
+The padding along W is 1, so column w lies in the windows w - 1 to w + 1. For each vector of columns ``sums`` holds the
+sum of the last two rows of gradients, then that of the last one.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from .geometry import COLUMNS, ROWS, count_of
+from .flowing import bytes_ahead, flowing_kernel
+from .geometry import COLUMNS, ROWS
 from .memory import inlined_piece, piece_named
-from .record import AHEAD, LANES, NOTHING, PAGE
+from .record import LANES, PAGE
 from .spreading import fill
-from .vectors import add, as_unit, divide, fence, load, prefetch, read, splat, spliced, store, stream
+from .vectors import add, divide, load, prefetch, read, splat, spliced, store, stream
 
 # A processor takes a load for one of what a store has yet to write if their places in a page agree, and lets it wait.
 # Of stores past the caches so many bytes may be waiting: a row of gradients that would be read at such places is rolled
 # from its end.
 WAITING = 512
-
-
-class Scratch(NamedTuple):
-    """One thread's working memory, as addresses."""
-
-    sums: int  # along W, for vectors of columns in turn: of the last two rows of gradients, of the last row
-    zeros: int  # gradients of windows that do not exist
-    unused: int  # results that nobody wants
 
 
 @inlined_piece
@@ -92,53 +86,25 @@ _stream_backward = _roller("streamed_backward", stream, forward=False)
 
 
 @inlined_piece
-def _row_of(plan: Any, source: int, oh: int, scratch: Scratch) -> int:
-    """Where a row of gradients lies: zeros, if there is no such window."""
-    return source + oh * plan.grad_steps[3] if 0 <= oh < plan.out[ROWS] else scratch.zeros
-
-
-@inlined_piece
-def _roll_plane(
-    plan: Any, source: int, target: int, low: int, high: int, by: Any, streaming: bool, scratch: Scratch, unit: Any
+def _roll_rows(
+    plan: Any, source: int, target: int, low: int, high: int, by: Any, streaming: bool, floats: int, unit: Any
 ) -> None:
     """Rows ``low`` to ``high`` of a plane."""
-    columns, step, pad = plan.size[COLUMNS], plan.result_steps[3], plan.pad[ROWS]
-    between = plan.grad_steps[3]
-    soon = -(-AHEAD * plan.itemsize // abs(between)) * between if between != 0 else between
-    fill(scratch.sums, 0, 2 * plan.pitch, unit)
-    for oh in range(max(0, low + pad - 2), low + pad):  # rows that flow into these, too
-        row = _row_of(plan, source, oh, scratch)
-        _roll(scratch.unused, row, row + soon, by, scratch.sums, columns, unit)
-    for h in range(low, high):
-        row, at = _row_of(plan, source, h + pad, scratch), target + h * step
-        if not streaming:
-            _roll(at, row, row + soon, by, scratch.sums, columns, unit)
+    columns, step, between = plan.size[COLUMNS], plan.result_steps[3], plan.grad_steps[3]
+    pad, soon, pitch = plan.pad[ROWS], bytes_ahead(plan), plan.pitch * plan.itemsize
+    sums, zeros, unused = floats, floats + 2 * pitch, floats + 3 * pitch
+    fill(sums, 0, 2 * plan.pitch, unit)
+    for h in range(max(low - 2, -pad), high):
+        at, oh = target + h * step, h + pad
+        row = source + oh * between if oh < plan.out[ROWS] else zeros
+        if h < low:  # a row that flows into these, too
+            _roll(unused, row, row + soon, by, sums, columns, unit)
+        elif not streaming:
+            _roll(at, row, row + soon, by, sums, columns, unit)
         elif LANES * plan.itemsize < (at - row) % PAGE < WAITING:
-            _stream_backward(at, row, row + soon, by, scratch.sums, columns, unit)
+            _stream_backward(at, row, row + soon, by, sums, columns, unit)
         else:
-            _stream_forward(at, row, row + soon, by, scratch.sums, columns, unit)
+            _stream_forward(at, row, row + soon, by, sums, columns, unit)
 
 
-def average_rolling(
-    records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    """Rows ``begin`` to ``end`` of the result, counted over all planes and rows."""
-    plan = records[0]
-    row = plan.pitch * plan.itemsize
-    scratch = Scratch(floats, floats + 2 * row, floats + 3 * row)
-    fill(scratch.zeros, 0, plan.pitch, unit)
-    to, height = plan.result_steps, plan.size[ROWS]
-    aligned = (result | to[0] | to[1] | to[3] | plan.size[COLUMNS] * plan.itemsize) % 16 == 0
-    streaming = plan.streaming and aligned
-    by = splat(as_unit(plan.divisor * count_of(plan, ROWS, 0) * count_of(plan, COLUMNS, 0), unit))
-    at = begin
-    while at < end:  # plane by plane
-        plane, low = at // height, at % height
-        high = min(height, low + end - at)
-        n, c = plane // plan.channels, plane % plan.channels
-        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
-        _roll_plane(plan, source, result + n * to[0] + c * to[1], low, high, by, streaming, scratch, unit)
-        at += high - low
-    if streaming:
-        fence()
-    return NOTHING
+average_rolling = flowing_kernel("average_rolling", _roll_rows)
