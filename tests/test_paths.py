@@ -18,7 +18,7 @@ import poolgrad
 from poolgrad import plan, plan_average, reference
 from poolgrad.contract import prepare
 from poolgrad.dtypes import DTYPES
-from poolgrad.kernels.average_rolling import WAITING
+from poolgrad.kernels.flowing import WAITING
 from poolgrad.kernels.record import ROOM, WOVEN
 from poolgrad.operators import REGISTRY
 from poolgrad.products import ANY

@@ -55,10 +55,9 @@ NARROWEST_WOVEN, NARROWEST_TOUCHING = 40, 60
 # Windows of 3 and a stride of 1 roll in such rows: planes of 11 columns and more take 0.4 to 0.9 of the time that any
 # other way takes, narrower ones a tenth more than in lanes.
 NARROWEST_ROLLING = 11
-# Strides of 2 double rows of such widths. Beyond the caches this takes 0.7 of the time on planes of 28 columns, 0.8 on
-# 56 and 64, as long on 512 and a quarter more on 1024. Within them windows of 3 take 0.6 to 0.8 of it on 56 and 112,
-# and as long on 28.
-NARROWEST_DOUBLING, WIDEST_DOUBLING = 24, 512
+# Strides of 2 double rows of such widths: beyond the caches in 0.5 to 0.8 of the time that any other way takes. Within
+# them windows of 3 take 0.6 to 0.8 of it on 56 and 112 columns and as long on 28, windows of 2 take longer.
+NARROWEST_DOUBLING = 24
 # Channels that are worked on together, and numbers in all their slots.
 MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 16
 # Gradients that are read at once where each fills a plane.
@@ -207,12 +206,12 @@ def _doubling(views: Views, record: Record) -> Booking | None:
         (axis.rule, axis.kernel, axis.stride, axis.pad, axis.size) == (FIXED, size, 2, size - 2, 2 * axis.out)
         for axis in (rows, columns)
     )
-    wide = max(NARROWEST_DOUBLING, 2 * LANES) <= columns.size <= WIDEST_DOUBLING
+    wide = columns.size >= max(NARROWEST_DOUBLING, 2 * LANES)
     pays = size == 3 or (size == 2 and _leaves_caches(views))
     if not (usual and wide and pays):
         return None
     pitch = -(-columns.size * itemsize // codes.PAGE) * codes.PAGE // itemsize
-    return _flowing(f"average_doubling_{size}", views, record, pitch, 4 * pitch + codes.PAGE // itemsize)
+    return _flowing(f"average_doubling_{size}", views, record, pitch, 4 * pitch + codes.PAGE // 4 // itemsize)
 
 
 def _flowing(name: str, views: Views, record: Record, pitch: int, numbers: int) -> Booking | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .flowing import bytes_ahead, flowing_kernel
+from .flowing import WAITING, bytes_ahead, flowing_kernel
 from .geometry import COLUMNS, ROWS
 from .memory import inlined_piece, piece_named
 from .record import LANES, PAGE
@@ -81,8 +81,10 @@ def _kernel(name: str, *, overlapping: bool) -> Any:
         step, between, windows = plan.result_steps[3], plan.grad_steps[3], plan.out[COLUMNS]
         soon, pitch = bytes_ahead(plan), plan.pitch * plan.itemsize
         zeros, unused = floats, floats + pitch
-        # Where the result's first row lies in its page: loads that are far from stores past the caches do not wait.
-        before = floats + 2 * pitch + (target - floats) % PAGE
+        aside = (
+            PAGE // 4 if (target - floats) % (PAGE // 2) < WAITING else 0
+        )  # whole pages, or halves of them, are usual
+        before = floats + 2 * pitch + aside
         doubled = before + pitch
         made = -1  # the row of gradients that is doubled
         for h in range(low, high):

@@ -13,17 +13,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .flowing import bytes_ahead, flowing_kernel
+from .flowing import WAITING, bytes_ahead, flowing_kernel
 from .geometry import COLUMNS, ROWS
 from .memory import inlined_piece, piece_named
 from .record import LANES, PAGE
 from .spreading import fill
 from .vectors import add, divide, load, prefetch, read, splat, spliced, store, stream
-
-# A processor takes a load for one of what a store has yet to write if their places in a page agree, and lets it wait.
-# Of stores past the caches so many bytes may be waiting: a row of gradients that would be read at such places is rolled
-# from its end.
-WAITING = 512
 
 
 @inlined_piece
@@ -101,7 +96,7 @@ def _roll_rows(
             _roll(unused, row, row + soon, by, sums, columns, unit)
         elif not streaming:
             _roll(at, row, row + soon, by, sums, columns, unit)
-        elif LANES * plan.itemsize < (at - row) % PAGE < WAITING:
+        elif LANES * plan.itemsize < (at - row) % PAGE < WAITING:  # its loads would wait for stores
             _stream_backward(at, row, row + soon, by, sums, columns, unit)
         else:
             _stream_forward(at, row, row + soon, by, sums, columns, unit)

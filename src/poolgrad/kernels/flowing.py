@@ -14,6 +14,10 @@ from .record import AHEAD, NOTHING
 from .spreading import fill
 from .vectors import as_unit, fence, splat
 
+# A processor takes a load for one of what a store has yet to write if their places in a page agree, and lets it wait.
+# Of stores past the caches so many bytes may be waiting: what is loaded in the same loop should not lie there.
+WAITING = 512
+
 
 @inlined_piece
 def bytes_ahead(plan: Any) -> int:
