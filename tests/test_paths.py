@@ -52,7 +52,7 @@ LIMITS: list[tuple[str, dict[str, int], Callable[[plan.Plan], bool]]] = [
     (
         "eight planes at a time",
         UNWOVEN | {"LANES_BUDGET": 1 << 30},
-        lambda p: p.kernel.startswith("average_lanes") or is_global(p),
+        lambda p: p.kernel == "average_lanes" or is_global(p),
     ),
     ("row by row", ROWS, lambda p: p.kernel == "average" or is_global(p)),
     ("narrow tiles", ROWS | {"WIDEST_TILE": 16, "NARROWEST_TILE": 8}, lambda p: bool(p.record["tile"][0] <= 16)),

@@ -18,8 +18,7 @@ from poolgrad.kernels.runner import kernel_signature
     ("name", "special"),
     [
         ("average_doubling_3", {"stnp", "prfm"}),
-        ("average_lanes", {"stnp"}),
-        ("average_lanes_of_halves", {"fcvtn"}),
+        ("average_lanes", {"stnp", "fcvtn"}),
         ("average_rolling", {"stnp", "prfm"}),
         ("average_woven_3_2_1", {"stnp", "fcvtn"}),
         ("max_blocks_3_1", {"stnp", "prfm"}),

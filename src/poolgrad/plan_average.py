@@ -36,11 +36,6 @@ _MOVES = {
     FLOAT16: codes.READ_HALVES,
     BFLOAT16: codes.READ_BFLOATS,
 }
-LANES_KERNELS = {
-    codes.READ_FLOATS: "average_lanes",
-    codes.READ_HALVES: "average_lanes_of_halves",
-    codes.READ_BFLOATS: "average_lanes_of_bfloats",
-}
 
 WIDEST_TILE, NARROWEST_TILE = 8192, 64
 # Fixed windows: strides that constant shuffles can lay out, and the longest sums that fit scratch.
@@ -115,7 +110,7 @@ def plan_average(
         )
     kernel, units, floats, integers = booked or ("", 0, 0, 0)
     # Lanes are worked on together, so a part of fewer would gain nothing.
-    parts = parts_for(-(-units // LANES) if kernel.startswith("average_lanes") else units, source, target)
+    parts = parts_for(-(-units // LANES) if kernel == "average_lanes" else units, source, target)
     return Plan(call, kernel, compute, record, (grad,), result, units, parts, floats, integers)
 
 
@@ -271,7 +266,7 @@ def _in_lanes(views: Views, record: Record) -> Booking | None:
         return None
     if gradients.is_stack() and planes.is_stack():
         record["channels"] = 0
-    return LANES_KERNELS[int(record["reading"][0])], count, floats, integers
+    return "average_lanes", count, floats, integers
 
 
 def _in_rows(views: Views, record: Record) -> Booking:

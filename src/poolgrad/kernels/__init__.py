@@ -63,8 +63,6 @@ _MODULES = {
     "average_doubling_3": "average_doubling",
     "average_global": "average_global",
     "average_lanes": "average_lanes",
-    "average_lanes_of_bfloats": "average_lanes",
-    "average_lanes_of_halves": "average_lanes",
     "average_pixels": "average_pixels",
     "average_rolling": "average_rolling",
     **dict.fromkeys(WOVEN, "average_woven"),

@@ -47,6 +47,17 @@ def piece_named(name: str, *, part_of_caller: bool = False) -> Any:
     return made
 
 
+@intrinsic
+def stay_apart(typing_context: Any) -> Any:
+    """LLVM leaves a call of the piece in which this stands: its loop has all registers for itself."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
 def _pointer(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value, kind: ir.Type) -> ir.Value:
     byte = builder.gep(builder.inttoptr(base, cgutils.voidptr_t), [offset])
     return builder.bitcast(byte, kind.as_pointer())

@@ -13,7 +13,7 @@ from numba import types
 
 from .astray import is_outside
 from .emitting import emit, fetch_row
-from .memory import add_at, inlined_piece, piece, read_at, read_i32, read_i64
+from .memory import add_at, inlined_piece, piece, read_at, read_i32, read_i64, stay_apart
 from .record import BFLOAT16, FLOAT16, INT32, LANES, NOTHING
 from .rows import fill_exactly, index_at, load_row, store_row, zero_row
 from .sidestep import place_for
@@ -256,6 +256,7 @@ def add_clear(grads: int, indices: int, code: int, n: int, target: int, first: i
 @piece
 def add_planes(grads: int, indices: int, code: int, planes: int, n: int, target: int, size: int, unit: Any) -> bool:
     """Planes that follow each other, as do their gradients; False if an index is outside its own."""
+    stay_apart()
     step, pointer = itemsize(unit), 4 if code == INT32 else 8
     for _ in range(planes):
         if not add_clear(grads, indices, code, n, target, 0, size, unit):

@@ -12,8 +12,7 @@ rows of a few dozen elements. With explicit vectors a row is a handful of instru
   than a vector goes element by element.
 - ``stream`` writes past the caches, 16 bytes at a time. It pays where the output is larger than the caches, and only if
   whole cache lines are filled one after the other; a ``fence`` at the kernel's end makes it visible to other threads.
-- ``interleaved``, ``spliced``, and ``transpose`` in eights.py, shuffle with constant masks, which LLVM turns into
-  permutations.
+- ``interleaved``, ``spliced`` and ``transpose`` shuffle with constant masks, which LLVM turns into permutations.
 
 The code generated is plain LLVM (loads, stores, additions, shuffles with constant masks, no intrinsic of any one
 target): LLVM maps eight lanes to whatever vector registers there are, two 128-bit ones on the x86-64 baseline and on
@@ -305,3 +304,31 @@ def store_interleaved(
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, first, second, times_first, times_second), generate
+
+
+@intrinsic
+def transpose(typing_context: Any, vectors: types.Type) -> Any:
+    """Eight vectors as the rows of a square: its columns."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        rows = cgutils.unpack_tuple(builder, args[0])
+
+        def mixed(one: ir.Value, other: ir.Value, lanes: list[int]) -> ir.Value:
+            return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(_INT32, LANES), lanes))
+
+        def both(one: ir.Value, other: ir.Value, size: int, span: int) -> tuple[ir.Value, ir.Value]:
+            """Pieces of both in turn, of ``size`` lanes each: from the lower and the upper half of every ``span``."""
+            starts = [range(first, first + span // 2, size) for first in range(0, LANES, span)]
+            lower = [piece for some in starts for start in some for piece in (start, start + LANES)]
+            lanes = [start + lane for start in lower for lane in range(size)]
+            return mixed(one, other, lanes), mixed(one, other, [lane + span // 2 for lane in lanes])
+
+        pairs = [both(rows[i], rows[i + 1], 1, 4) for i in range(0, LANES, 2)]
+        columns: list[Any] = [None] * LANES
+        for half in (0, 1):
+            upper, lower = both(pairs[0][half], pairs[1][half], 2, 4), both(pairs[2][half], pairs[3][half], 2, 4)
+            for i in (0, 1):
+                columns[2 * half + i], columns[2 * half + i + 4] = both(upper[i], lower[i], 4, 8)
+        return context.make_tuple(builder, signature.return_type, columns)
+
+    return vectors(vectors), generate
