@@ -91,11 +91,11 @@ def slot_of(plan: Any, oh: int, scratch: Scratch) -> int:
     return scratch.slots + (oh & plan.row_slots - 1) * plan.pitch * plan.itemsize + scratch.begin
 
 
-def _layer_weaver(name: str, kernel_size: int, stride: int, phase: int) -> Any:
+def _layer_weaver(kernel_size: int, stride: int, phase: int) -> Any:
     """What makes some rows of a layer. Returns the scale that the divisors are of."""
     terms, sums = (kernel_size - 1) // stride + 1, column_sums(kernel_size, stride, phase)
-    store_rows = rows_writer(f"{name}_stored", terms, sums, store)
-    stream_rows = rows_writer(f"{name}_streamed", terms, sums, stream)
+    store_rows = rows_writer(terms, sums, store)
+    stream_rows = rows_writer(terms, sums, stream)
 
     @inlined_piece
     def write_row(plan: Any, target: int, first: int, rows: int, streaming: bool, scratch: Scratch, unit: Any) -> None:
@@ -140,11 +140,11 @@ def _layer_weaver(name: str, kernel_size: int, stride: int, phase: int) -> Any:
         return weave_rows
     rows, skipped, rows_below = shared = PAIRS[kernel_size, stride]
     more = skipped + rows_below - rows  # rows of gradients that only the second row needs
-    store_pair = pair_writer(f"{name}_pair_stored", shared, sums, store)
+    store_pair = pair_writer(shared, sums, store)
     # Two rows that are written past the caches side by side take longer than one after the other, if there is little
     # to add: by a tenth with strides of 2.
     streams = stride == 1
-    stream_pair = pair_writer(f"{name}_pair_streamed", shared, sums, stream) if streams else store_pair
+    stream_pair = pair_writer(shared, sums, stream) if streams else store_pair
 
     @inlined_piece
     def weave_pairs(
@@ -192,7 +192,7 @@ def _layer_weaver(name: str, kernel_size: int, stride: int, phase: int) -> Any:
 
 def woven_kernel(name: str, kernel_size: int, stride: int, phase: int) -> Any:
     """A kernel for windows of one size, stride and phase along W."""
-    weave_layer = _layer_weaver(name, kernel_size, stride, phase)
+    weave_layer = _layer_weaver(kernel_size, stride, phase)
 
     def kernel(
         records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any

@@ -133,50 +133,33 @@ bfloat_to_float = number_intrinsic(_widen_bfloat, types.uint16, types.float32)
 float_to_bfloat = number_intrinsic(_narrow_bfloat, types.float32, types.uint16)
 
 
-def _loading(convert: Convert) -> Any:
-    def load(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, kind: ir.Type) -> ir.Value:
-        stored = ir.VectorType(_SHORT, LANES)
-        value = convert(builder, builder.load(pointer_to(builder, base, index, _SHORT, stored), align=1))
-        return builder.fpext(value, kind) if isinstance(kind.element, ir.DoubleType) else value
-
-    return load
-
-
-def _storing(convert: Convert, *, streaming: bool = False) -> Any:
-    def store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Value) -> None:
-        if isinstance(vector.type.element, ir.DoubleType):
-            vector = builder.fptrunc(vector, ir.VectorType(_FLOAT, LANES))
-        stored = convert(builder, vector)
-        pointer = pointer_to(builder, base, index, _SHORT, stored.type)
-        written = builder.store(stored, pointer, align=16 if streaming else 1)
-        if streaming:
-            written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT, 1)]))
-
-    return store
-
-
-load_halves_vector, store_halves_vector = _loading(_widen), _storing(_narrow)
-load_bfloats_vector, store_bfloats_vector = _loading(_widen_bfloat), _storing(_narrow_bfloat)
-
-
-def _loader(load_vector: Any) -> Any:
+def _vector_loader(convert: Convert) -> Any:
     @intrinsic
     def load(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
         vector = Vector(unit)
 
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            return load_vector(builder, args[0], args[1], context.get_value_type(vector))
+            stored = ir.VectorType(_SHORT, LANES)
+            value = convert(builder, builder.load(pointer_to(builder, args[0], args[1], _SHORT, stored), align=1))
+            return builder.fpext(value, context.get_value_type(vector)) if unit is types.float64 else value
 
         return vector(types.int64, types.int64, unit), generate
 
     return load
 
 
-def _storer(store_vector: Any) -> Any:
+def _vector_storer(convert: Convert, *, streaming: bool = False) -> Any:
     @intrinsic
     def store(typing_context: Any, base: types.Type, index: types.Type, vector: types.Type) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            store_vector(builder, *args)
+            value = args[2]
+            if vector.element is types.float64:
+                value = builder.fptrunc(value, ir.VectorType(_FLOAT, LANES))
+            stored = convert(builder, value)
+            pointer = pointer_to(builder, args[0], args[1], _SHORT, stored.type)
+            written = builder.store(stored, pointer, align=16 if streaming else 1)
+            if streaming:
+                written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT, 1)]))
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, vector), generate
@@ -200,6 +183,6 @@ def _pair_maker(convert: Convert) -> Any:
 pairs_of_halves, pairs_of_bfloats = _pair_maker(_narrow), _pair_maker(_narrow_bfloat)
 
 # Eight numbers at an address and an index, as in vectors.py; streams need an address that is a multiple of 16 bytes.
-load_halves, load_bfloats = _loader(load_halves_vector), _loader(load_bfloats_vector)
-store_halves, stream_halves = _storer(store_halves_vector), _storer(_storing(_narrow, streaming=True))
-store_bfloats, stream_bfloats = _storer(store_bfloats_vector), _storer(_storing(_narrow_bfloat, streaming=True))
+load_halves, load_bfloats = _vector_loader(_widen), _vector_loader(_widen_bfloat)
+store_halves, stream_halves = _vector_storer(_narrow), _vector_storer(_narrow, streaming=True)
+store_bfloats, stream_bfloats = _vector_storer(_narrow_bfloat), _vector_storer(_narrow_bfloat, streaming=True)

@@ -24,7 +24,7 @@ inlined_piece = njit(forceinline=True, **_OPTIONS)
 _NAMES: set[tuple[str, str]] = set()
 
 
-def piece(function: Any, *, part_of_caller: bool = False) -> Any:
+def piece(function: Any) -> Any:
     """A piece of a kernel. Its name must be its own, also if a function makes it in several kinds (``piece_named``).
 
     Kernels come from disk, compiled by different processes, and meet in one. There pieces are known by their names and
@@ -34,15 +34,15 @@ def piece(function: Any, *, part_of_caller: bool = False) -> Any:
     if name in _NAMES:
         raise ValueError(f"there is a piece {function.__qualname__} already: give each kind a name with piece_named")
     _NAMES.add(name)
-    return njit(forceinline=part_of_caller, **_OPTIONS)(function)
+    return njit(**_OPTIONS)(function)
 
 
-def piece_named(name: str, *, part_of_caller: bool = False) -> Any:
-    """A piece that a function makes, under a name of its own; ``part_of_caller`` as of an inlined piece."""
+def piece_named(name: str) -> Any:
+    """A piece that a function makes, under a name of its own."""
 
     def made(function: Any) -> Any:
         function.__name__ = function.__qualname__ = name
-        return piece(function, part_of_caller=part_of_caller)
+        return piece(function)
 
     return made
 

@@ -67,10 +67,6 @@ def _part(builder: ir.IRBuilder, vector: ir.Value, start: int, length: int) -> i
     return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)
 
 
-def _load(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, kind: ir.Type) -> ir.Value:
-    return builder.load(pointer_to(builder, base, index, kind.element, kind), align=1)
-
-
 def _store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Value) -> None:
     kind = vector.type
     builder.store(vector, pointer_to(builder, base, index, kind.element, kind), align=1)
@@ -97,7 +93,8 @@ def load(typing_context: Any, base: types.Type, index: types.Type, unit: types.T
     vector = Vector(unit)
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return _load(builder, args[0], args[1], context.get_value_type(vector))
+        kind = context.get_value_type(vector)
+        return builder.load(pointer_to(builder, args[0], args[1], kind.element, kind), align=1)
 
     return vector(types.int64, types.int64, unit), generate
 

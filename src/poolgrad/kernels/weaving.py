@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .memory import inlined_piece, piece_named
+from .memory import inlined_piece
 from .record import LANES
 from .vectors import add, interleaved, load, read, store, write
 
@@ -37,7 +37,7 @@ def column_sums(kernel: int, stride: int, phase: int) -> tuple[Any, Any, int, in
     return _column(terms if ones == stride else terms - 1, 0), _column(terms, 1), 1, 1
 
 
-def _row_writer(name: str, rows: int, sums: tuple[Any, Any, int, int], put: Any) -> Any:
+def _row_writer(rows: int, sums: tuple[Any, Any, int, int], put: Any) -> Any:
     first_sum, second_sum, times_first, times_second = sums
     stride = times_first + times_second
     windows = LANES if stride > 1 else 2 * LANES  # at once; single vectors would be too little for a turn of the loop
@@ -60,7 +60,7 @@ def _row_writer(name: str, rows: int, sums: tuple[Any, Any, int, int], put: Any)
             return first, summed(first_sum, one, two, three, t + LANES, unit)
         return interleaved(first, summed(second_sum, one, two, three, t, unit), times_first, times_second)
 
-    @piece_named(name, part_of_caller=True)
+    @inlined_piece
     def write_row(target: int, one: int, two: int, three: int, columns: int, edge: int, unit: Any) -> None:
         """All columns of a row; they are those of ``windows`` windows at least."""
         number = columns // stride
@@ -84,7 +84,7 @@ def _row_writer(name: str, rows: int, sums: tuple[Any, Any, int, int], put: Any)
 PAIRS = {(2, 2): (1, 0, 1), (3, 2): (2, 1, 1), (3, 1): (3, 1, 3)}
 
 
-def pair_writer(name: str, shared: tuple[int, int, int], sums: tuple[Any, Any, int, int], put: Any) -> Any:
+def pair_writer(shared: tuple[int, int, int], sums: tuple[Any, Any, int, int], put: Any) -> Any:
     """For two rows that share sums along W."""
     first_sum, second_sum, times_first, times_second = sums
     stride = times_first + times_second
@@ -110,7 +110,7 @@ def pair_writer(name: str, shared: tuple[int, int, int], sums: tuple[Any, Any, i
         upper = interleaved(first[0], second[0], times_first, times_second)
         return upper, interleaved(first[1], second[1], times_first, times_second)
 
-    @piece_named(name, part_of_caller=True)
+    @inlined_piece
     def write_pair(target: int, below: int, one: int, two: int, three: int, four: int, columns: int, unit: Any) -> None:
         """All columns of both rows, whole strides of them."""
         number = columns // stride
@@ -126,11 +126,11 @@ def pair_writer(name: str, shared: tuple[int, int, int], sums: tuple[Any, Any, i
     return write_pair
 
 
-def rows_writer(name: str, terms: int, sums: tuple[Any, Any, int, int], put: Any) -> Any:
+def rows_writer(terms: int, sums: tuple[Any, Any, int, int], put: Any) -> Any:
     """For up to ``terms`` rows."""
-    write_one = _row_writer(f"{name}_of_1", 1, sums, put)
-    write_two = _row_writer(f"{name}_of_2", 2, sums, put) if terms > 1 else write_one
-    write_three = _row_writer(f"{name}_of_3", 3, sums, put) if terms > 2 else write_two
+    write_one = _row_writer(1, sums, put)
+    write_two = _row_writer(2, sums, put) if terms > 1 else write_one
+    write_three = _row_writer(3, sums, put) if terms > 2 else write_two
 
     @inlined_piece
     def write_rows(target: int, rows: int, one: int, two: int, three: int, columns: int, edge: int, unit: Any) -> None:
