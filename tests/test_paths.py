@@ -6,7 +6,7 @@ Small limits bring what only huge tensors need (tiles, chunks, rows made again, 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -19,7 +19,7 @@ from poolgrad import plan, plan_average, reference
 from poolgrad.contract import prepare
 from poolgrad.dtypes import DTYPES
 from poolgrad.kernels.flowing import WAITING
-from poolgrad.kernels.record import ROOM, WOVEN
+from poolgrad.kernels.record import REPEATED_AT_ONCE, ROOM, WOVEN
 from poolgrad.operators import REGISTRY
 from poolgrad.products import ANY
 from poolgrad.tensor import Tensor, contiguous_strides
@@ -30,7 +30,8 @@ pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
 ROLLING = {"NARROWEST_ROLLING": 0}
 DOUBLING = {"NARROWEST_DOUBLING": 0}
-RESTING = {"NARROWEST_ROLLING": 1 << 30, "NARROWEST_DOUBLING": 1 << 30}
+REPEATING = {"NARROWEST_REPEATING": 0, "NARROWEST_REPEATING_BEYOND_CACHES": 0}
+RESTING = dict.fromkeys((*ROLLING, *DOUBLING, *REPEATING), 1 << 30)
 WOVEN_ROWS = RESTING | {"NARROWEST_WOVEN": 0, "NARROWEST_TOUCHING": 0}
 UNWOVEN = RESTING | {"NARROWEST_WOVEN": 1 << 30, "NARROWEST_TOUCHING": 1 << 30}
 ROWS = UNWOVEN | {"LANES_BUDGET": 0}  # small planes too are worked on row by row
@@ -39,13 +40,12 @@ LIMITS: list[tuple[str, dict[str, int], Callable[[plan.Plan], bool]]] = [
     ("rolling rows", ROLLING, lambda p: is_rolling(p) == can_roll(p)),
     ("rolling rows past the caches", ROLLING | {"STREAM_FROM": 0}, lambda p: is_rolling(p) == can_roll(p)),
     ("many parts of rolling rows", ROLLING | {"BYTES_PER_PART": 1}, lambda p: is_rolling(p) == can_roll(p)),
-    ("doubled rows", DOUBLING, lambda p: is_doubling(p) == (can_double(p) and p.record["kernel"][0, 2] == 3)),
+    ("doubled rows", DOUBLING, lambda p: is_doubling(p) == can_double(p)),
     ("doubled rows past the caches", DOUBLING | {"STREAM_FROM": 0}, lambda p: is_doubling(p) == can_double(p)),
-    (
-        "many parts of doubled rows",
-        DOUBLING | {"STREAM_FROM": 0, "BYTES_PER_PART": 1},
-        lambda p: is_doubling(p) == can_double(p),
-    ),
+    ("many parts of doubled rows", DOUBLING | {"BYTES_PER_PART": 1}, lambda p: is_doubling(p) == can_double(p)),
+    ("repeated rows", REPEATING, lambda p: is_repeating(p) == can_repeat(p)),
+    ("repeated rows past the caches", REPEATING | {"STREAM_FROM": 0}, lambda p: is_repeating(p) == can_repeat(p)),
+    ("many parts of repeated rows", REPEATING | {"BYTES_PER_PART": 1}, lambda p: is_repeating(p) == can_repeat(p)),
     ("woven rows", WOVEN_ROWS, lambda p: is_woven(p) == can_be_woven(p)),
     ("woven rows past the caches", WOVEN_ROWS | {"STREAM_FROM": 0}, lambda p: is_woven(p) == can_be_woven(p)),
     ("many parts of woven rows", WOVEN_ROWS | {"BYTES_PER_PART": 1}, lambda p: is_woven(p) == can_be_woven(p)),
@@ -92,16 +92,27 @@ def can_roll(made: plan.Plan) -> bool:
 
 
 def is_doubling(made: plan.Plan) -> bool:
-    return made.kernel.startswith("average_doubling")
+    return made.kernel == "average_doubling"
 
 
 def can_double(made: plan.Plan) -> bool:
-    """Whether windows are 2 wide, or 3 and padded by 1, two elements to each, and those of a row fill a vector."""
+    """Whether windows are 3 wide with a stride of 2 and padded by 1, two elements to each, and those of a row fill a
+    vector."""
     numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
-    usual = numbers in ([(2, 2), (2, 2), (0, 0)], [(3, 3), (2, 2), (1, 1)])
     size, out = made.record[0]["size"][1:], made.record[0]["out"][1:]
     wide = out[1] >= 8 and made.call.tensor(made.output).dtype.itemsize > 2
-    return bool(usual and wide and (size == 2 * out).all())
+    return bool(numbers == [(3, 3), (2, 2), (1, 1)] and wide and (size == 2 * out).all())
+
+
+def is_repeating(made: plan.Plan) -> bool:
+    return made.kernel.startswith("average_repeating")
+
+
+def can_repeat(made: plan.Plan) -> bool:
+    """Whether windows of 2 to 4 touch from the first element on, and those of a row fill a vector."""
+    numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
+    wide = made.record[0]["out"][2] >= 8 and made.call.tensor(made.output).dtype.itemsize > 2
+    return bool(wide and numbers in [[(n, n), (n, n), (0, 0)] for n in (2, 3, 4)])
 
 
 def is_woven(made: plan.Plan) -> bool:
@@ -129,6 +140,7 @@ GEOMETRIES = [
     (2, 2, 0),
     (3, 2, 1),
     (3, 1, 1),
+    (3, 3, 0),
     (3, 3, 1),
     (5, 3, 2),
     (4, 4, 0),
@@ -253,31 +265,72 @@ def test_rolling_rows_of_strided_gradients(monkeypatch: Any) -> None:
     assert len(plans) == 4
 
 
-@pytest.mark.parametrize(("kernel", "pad"), [(2, 0), (3, 1)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_doubled_rows_of_strided_gradients(dtype: Any, kernel: int, pad: int, monkeypatch: Any) -> None:
+def test_doubled_rows_of_strided_gradients(dtype: Any, monkeypatch: Any) -> None:
     """Even planes of every width, split anywhere; rows may lie apart, in reverse, or on one another."""
     windows = range(8, 42)
-    wide = gradient((2, 3, 8, windows[-1]), dtype)
-    views = (wide[:, :, ::2], wide[:, :, 3::-1], np.broadcast_to(wide[:, :, :1], (2, 3, 4, windows[-1])))
-    cases = [(view[..., :count], (2, 3, 8, 2 * count)) for count, view in itertools.product(windows, views)]
+    cases = [(grad, (2, 3, 8, 2 * grad.shape[3]), (3, 2, 1)) for grad in strided_gradients(windows, 4, dtype)]
+    plans = check_in_any_parts(cases, DOUBLING | {"STREAM_FROM": 0}, monkeypatch)
+    assert all(is_doubling(made) for made in plans)
+
+
+@pytest.mark.parametrize("stride", [2, 3, 4])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_repeated_rows_of_strided_gradients(dtype: Any, stride: int, monkeypatch: Any) -> None:
+    """Rows of every width, in pieces if they are long, with and without columns and rows that no window holds."""
+    windows = [*range(8, 26), *(n * REPEATED_AT_ONCE + more for n in (1, 2, 3) for more in (-1, 0, 1))]
+    cases = [
+        (grad, (2, 3, 3 * stride + rest, grad.shape[3] * stride + rest), (stride, stride))
+        for grad in strided_gradients(windows, 3, dtype)
+        for rest in (0, stride - 1)
+    ]
+    plans = check_in_any_parts(cases, REPEATING | {"STREAM_FROM": 0}, monkeypatch)
+    assert all(is_repeating(made) for made in plans)
+
+
+@pytest.mark.parametrize("stride", [2, 3, 4])
+def test_repeated_rows_of_windows_that_leave_the_plane(stride: int, monkeypatch: Any) -> None:
+    """With a divisor of the caller's own a last window counts like all others, though a part of it lies outside."""
+    grad, shape = gradient((2, 3, 3, 11)), (2, 3, 2 * stride + 1, 10 * stride + 1)
+    arguments = {"ceil_mode": True, "divisor_override": 7}
     with_limits(monkeypatch, UNWOVEN)
-    expected = [poolgrad.avg_pool2d_backward(grad, shape, kernel, 2, pad) for grad, shape in cases]
+    expected = poolgrad.avg_pool2d_backward(grad, shape, stride, stride, **arguments)
+    with_limits(monkeypatch, REPEATING)
+    plans = recording(monkeypatch)
+    assert np.array_equal(poolgrad.avg_pool2d_backward(grad, shape, stride, stride, **arguments), expected)
+    assert is_repeating(plans[-1])
+
+
+def strided_gradients(windows: Sequence[int], rows: int, dtype: Any) -> list[Array]:
+    """Gradients whose rows lie apart, in reverse, and on one another, for each number of windows."""
+    wide = gradient((2, 3, 2 * rows, max(windows)), dtype)
+    wide[0, 0] = -0.0  # sums begin at +0.0
+    same = np.broadcast_to(wide[:, :, :1], (2, 3, rows, max(windows)))
+    return [view[..., :count] for count in windows for view in (wide[:, :, ::2], wide[:, :, rows - 1 :: -1], same)]
+
+
+def check_in_any_parts(
+    cases: list[tuple[Array, tuple[int, ...], tuple[int, ...]]], limits: dict[str, int], monkeypatch: Any
+) -> list[plan.Plan]:
+    """The same bits with limits as without special rows, as a whole and in parts of a row, and nothing beyond."""
+    with_limits(monkeypatch, UNWOVEN)
+    expected = [poolgrad.avg_pool2d_backward(grad, shape, *numbers) for grad, shape, numbers in cases]
+    plans = recording(monkeypatch)
     try:
+        poolgrad.set_num_threads(7)
         for parts in (1 << 30, 1):
-            with_limits(monkeypatch, DOUBLING | {"STREAM_FROM": 0, "BYTES_PER_PART": parts})
-            poolgrad.set_num_threads(7)
-            plans = recording(monkeypatch)
-            for (grad, shape), answer in zip(cases, expected, strict=True):
-                room = np.full(answer.size + 32, 77, dtype)
+            with_limits(monkeypatch, limits | {"BYTES_PER_PART": parts})
+            for (grad, shape, numbers), answer in zip(cases, expected, strict=True):
+                room = np.full(answer.size + 32, 77, answer.dtype)
                 out = room[16:-16].reshape(shape)
-                poolgrad.avg_pool2d_backward(grad, shape, kernel, 2, pad, out=out)
-                assert np.array_equal(out, answer), shape
+                poolgrad.avg_pool2d_backward(grad, shape, *numbers, out=out)
+                assert out.tobytes() == answer.tobytes(), (shape, grad.strides)
                 assert (room[:16] == 77).all()
                 assert (room[-16:] == 77).all()
-            assert all(is_doubling(made) for made in plans)
     finally:
         poolgrad.set_num_threads(2)
+    assert len(plans) == 2 * len(cases)
+    return plans
 
 
 def test_windows_that_count_differently_do_not_roll(monkeypatch: Any) -> None:

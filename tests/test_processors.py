@@ -17,8 +17,9 @@ from poolgrad.kernels.runner import kernel_signature
 @pytest.mark.parametrize(
     ("name", "special"),
     [
-        ("average_doubling_3", {"stnp", "prfm"}),
+        ("average_doubling", {"stnp", "prfm"}),
         ("average_lanes", {"stnp", "fcvtn"}),
+        ("average_repeating_3", {"stnp", "prfm"}),
         ("average_rolling", {"stnp", "prfm"}),
         ("average_woven_3_2_1", {"stnp", "fcvtn"}),
         ("max_blocks_3_1", {"stnp", "prfm"}),

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from .geometry import COLUMNS, ROWS, count_of
-from .memory import inlined_piece
-from .record import AHEAD, NOTHING
+from .memory import inlined_piece, piece_named
+from .record import AHEAD, LANES, NOTHING, PAGE
 from .spreading import fill
-from .vectors import as_unit, fence, splat
+from .vectors import as_unit, fence, load, splat, store, stream
 
 # A processor takes a load for one of what a store has yet to write if their places in a page agree, and lets it wait.
 # Of stores past the caches so many bytes may be waiting: what is loaded in the same loop should not lie there.
@@ -24,6 +24,27 @@ def bytes_ahead(plan: Any) -> int:
     """From a row of gradients to one that is read soon after it, and should be asked for now."""
     step = plan.grad_steps[3]
     return -(-AHEAD * plan.itemsize // abs(step)) * step if step != 0 else step
+
+
+@inlined_piece
+def aside_of(floats: int, target: int) -> int:
+    """How far behind the beginning of scratch rows should lie that are copied to ``target``, and to what lies whole
+    pages behind it, or halves of them, as rows often do."""
+    return PAGE // 4 if (target - floats) % (PAGE // 2) < WAITING else 0
+
+
+def _copier(name: str, put: Any) -> Any:
+    @piece_named(name)
+    def copy(target: int, source: int, columns: int, unit: Any) -> None:
+        """A row of the result that is made already."""
+        for w in range(0, columns - LANES, LANES):
+            put(target, w, load(source, w, unit))
+        put(target, columns - LANES, load(source, columns - LANES, unit))
+
+    return copy
+
+
+copy_row, copy_row_past_caches = _copier("copied", store), _copier("copied_past_caches", stream)
 
 
 def flowing_kernel(name: str, make_rows: Any) -> Any:

@@ -17,6 +17,8 @@ LANES, LINE, PAGE = 8, 64, 4096
 # Gradients in a row are asked for so many numbers before they are read. If the processor foresees them alone, one plane
 # of 8192 x 8192 takes twice as long with windows of 3 and a stride of 1, and a tenth longer with strides of 2.
 AHEAD = 4096
+# Quotients that are repeated together where windows touch: all their copies stay in the first-level cache.
+REPEATED_AT_ONCE = 256
 # Up to so many windows per column, adding one by one is faster than putting sums together.
 MOST_DIRECT_TERMS = 8
 
