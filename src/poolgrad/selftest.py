@@ -66,6 +66,8 @@ class _Average(NamedTuple):
 
 _AVERAGES = (
     _Average("wide rows", (1, 1, 3, 100), (3, 100), (3, 3), (1, 1), (1, 1)),
+    _Average("wide rows, strides of 2", (1, 2, 6, 100), (3, 50), (3, 3), (2, 2), (1, 1)),
+    _Average("wide rows, touching", (1, 2, 7, 100), (3, 50), (2, 2), (2, 2), (0, 0)),
     _Average("wide windows", (1, 1, 5, 100), (5, 100), (5, 5), (1, 1), (2, 2)),
     _Average("tall windows", (1, 1, 9, 100), (1, 100), (9, 1), (1, 1), (0, 0)),
     _Average("channels last", (1, 24, 6, 6), (3, 3), (3, 3), (2, 2), (1, 1), channels_last=True),
