@@ -31,7 +31,9 @@ def test_this_installation_is_well() -> None:
     findings = found()
     assert findings["poolgrad"]["found"] == library.__version__
     assert findings["numpy"]["found"] == np.__version__
-    assert "76 of 76 trials agree with the reference" in findings["self-test"]["found"]
+    number = len(list(selftest.trials()))
+    assert number > 50
+    assert f"{number} of {number} trials agree with the reference" in findings["self-test"]["found"]
     assert all(finding["well"] and not finding["advice"] for finding in findings.values())
     assert "self-test" in poolgrad("doctor").stdout
 
