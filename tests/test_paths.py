@@ -363,6 +363,23 @@ def test_adaptive_averages(limits: dict[str, int], monkeypatch: Any) -> None:
         assert np.array_equal(poolgrad.adaptive_avg_pool3d_backward(grad, shape), answer), (grad.shape, shape)
 
 
+@pytest.mark.parametrize("beyond_caches", [False, True])
+def test_layers_of_windows_that_touch(beyond_caches: bool, monkeypatch: Any) -> None:
+    """One layer of elements may have several layers of gradients, and the other way round."""
+    cases = [
+        (gradient((2, layers, 3, 9)), (2, depth, 3 * stride, 9 * stride))
+        for stride, depth, layers in itertools.product((1, 2, 3, 4), (1, 2, 3), (1, 2, 3, 8))
+    ]
+    with_limits(monkeypatch, WOVEN_ROWS | REPEATING | ({"STREAM_FROM": 0} if beyond_caches else {}))
+    plans = recording(monkeypatch)
+    for grad, shape in cases:
+        got = poolgrad.adaptive_avg_pool3d_backward(grad, shape)
+        exact = reference.adaptive_avg_pool3d_backward(grad.astype(np.float64), shape)
+        bound = reference.adaptive_avg_pool3d_backward(np.abs(grad).astype(np.float64), shape)
+        assert (np.abs(got - exact) <= bound * 9 * 2.0**-24 * 1.001).all(), (grad.shape, shape)
+    assert {made.kernel for made in plans} >= {f"average_repeating_{stride}" for stride in (2, 3, 4)}
+
+
 def average_by_definition(grad: Array, size: tuple[int, ...], kernel: int, stride: int) -> Array:
     square, strides = (kernel, kernel), (stride, stride)
     return reference.avg_pool2d_backward(grad.astype(np.float64), (1, *size), square, strides, (0, 0), False, True, 0)

@@ -232,7 +232,7 @@ def _doubling(views: Views, record: Record) -> Booking | None:
 def _flowing(name: str, views: Views, record: Record, streaming: bool, pitch: int, numbers: int) -> Booking | None:
     """Planes of floats whose windows all count the same, if so many numbers of scratch fit."""
     depth, rows, columns = views.axes
-    even = depth.size == 1 and rows.counts_evenly and columns.counts_evenly
+    even = depth.size == depth.out == 1 and rows.counts_evenly and columns.counts_evenly
     floats = record["reading"] == record["writing"] == codes.READ_FLOATS
     fits = numbers * int(record["itemsize"][0]) <= plans.PART_BUDGET
     if not (even and floats and fits):
