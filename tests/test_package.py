@@ -110,10 +110,21 @@ def test_damaged_cache_is_compiled_again(warm_cache: Path, tmp_path: Path, patte
     assert files
     for path in files:
         path.write_bytes(contents)
-    done = python(CALL, POOLGRAD_CACHE_DIR=str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    assert "compiling" in done.stderr
-    assert "0.25" in done.stdout
+    for compiles in (1, 0):
+        done = python(CALL, POOLGRAD_CACHE_DIR=str(tmp_path))
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("compiling") == compiles, "what was damaged must be replaced"
+        assert "0.25" in done.stdout
+
+
+def test_kernels_are_compiled_where_the_users_functions_are_not(tmp_path: Path) -> None:
+    for compiles in (1, 0):
+        done = python(CALL, POOLGRAD_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="1")
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("compiling") == compiles
+        assert "0.25" in done.stdout
+    wish = python(f"{CALL}; import numba; print(numba.config.DISABLE_JIT)", NUMBA_DISABLE_JIT="1").stdout
+    assert wish.endswith("1\n"), "it still holds for them"
 
 
 def test_cache_that_can_not_be_written(tmp_path: Path) -> None:

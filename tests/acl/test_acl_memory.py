@@ -7,6 +7,7 @@ import bisect
 import ctypes
 import gc
 import threading
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -361,6 +362,30 @@ wild = [1, 4096, 1 << 46, 2**63 + 4096, 2**64 - 8, 2**64 - 1, 2**64]
 print({copies(place) for place in wild}, copies(readonly))
 """,
         "{(107000, 107000)} (0, 107000)",
+    )
+
+
+def test_mapped_files_end_where_their_file_does(tmp_path: Path) -> None:
+    """Behind that end there is a mapping, and nothing in it. In a process of its own, for the same reason."""
+    assert_prints(
+        f"""
+import mmap, os
+import numpy as np
+from poolgrad.acl import device, memory
+device.aclInit(None)
+address, _ = memory.aclrtMalloc(1 << 16, 0)
+file = os.open({str(tmp_path / "file")!r}, os.O_CREAT | os.O_RDWR)
+os.ftruncate(file, 3 * mmap.PAGESIZE)
+pages = np.frombuffer(mmap.mmap(file, 3 * mmap.PAGESIZE), np.uint8)
+place = pages.ctypes.data
+os.ftruncate(file, mmap.PAGESIZE + 1)
+def copies(start, count):
+    there = memory.aclrtMemcpy(address, count, place + start, count, 1)
+    return there, memory.aclrtMemcpy(place + start, count, address, count, 2)
+end = 2 * mmap.PAGESIZE
+print(copies(0, end), copies(0, end + 1), copies(end - 1, 2), copies(end, 1))
+""",
+        "(0, 0) (107000, 107000) (107000, 107000) (107000, 107000)",
     )
 
 

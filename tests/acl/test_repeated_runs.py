@@ -55,6 +55,24 @@ def forbid(*arguments: Any) -> Any:
     raise AssertionError("this run should have been known")
 
 
+def test_an_executor_that_is_destroyed_while_its_run_is_checked(stream: int, monkeypatch: Any) -> None:
+    """The run was found alive and goes on; nobody may find it afterwards."""
+    call = Call(stream)
+    kept.forget_runs()
+    find = executors.find_executor
+
+    def destroyed_behind(*arguments: Any) -> Any:
+        monkeypatch.setattr(executors, "find_executor", find)
+        found = find(*arguments)
+        assert acl.aclDestroyAclOpExecutor(call.executor) == 0
+        return found
+
+    monkeypatch.setattr(executors, "find_executor", destroyed_behind)
+    assert call.run() == 0
+    assert acl.aclrtSynchronizeStream(stream) == 0
+    assert call.run() == 161002
+
+
 def test_known_runs_are_not_checked_again(stream: int, monkeypatch: Any) -> None:
     call = Call(stream)
     monkeypatch.setattr(executors, "enforce", forbid)

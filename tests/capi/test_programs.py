@@ -26,6 +26,13 @@ def test_four_operators(standard: str, tmp_path: Path) -> None:
     assert [[float(word) for word in line.split()] for line in done.stdout.splitlines()] == FOUR_OPERATORS
 
 
+@pytest.mark.parametrize("option", ["-O2", "-Ofast"])
+def test_half_precision_in_any_floating_point_mode(option: str, tmp_path: Path) -> None:
+    """Programs linked with -Ofast are in another one from the start."""
+    done = run(compile_program(PROGRAMS / "halves.cpp", tmp_path / "program", option))
+    assert (done.returncode, done.stdout) == (0, "up 0\ndown 0\nto zero 0\ntiny is zero 0\n")
+
+
 def test_threads_that_race_for_the_first_call(tmp_path: Path) -> None:
     program = compile_program(PROGRAMS / "threads.cpp", tmp_path / "program")
     done = run(program, env={"POOLGRAD_LOG": "0"})

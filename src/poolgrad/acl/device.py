@@ -240,7 +240,7 @@ def _check_config(path: object, *, bad_type: int, bad_file: int) -> None:
         if not os.fspath(path):
             return
         if not os.path.isfile(path):  # also keeps from waiting for a pipe
-            raise ValueError("there is no such file")
+            raise ValueError("it is no regular file" if os.path.exists(path) else "there is no such file")
         with open(path, encoding="utf-8") as file:
             text = file.read()
         if text.strip() and not isinstance(json.loads(text), dict):

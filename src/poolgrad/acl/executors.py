@@ -161,7 +161,8 @@ def _prepare(operator: Operator, values: Mapping[str, Value]) -> Prepared:
 
 def phase_two(operator: Operator, workspace: object, size: object, executor: object, stream: object) -> int:
     """Check what only memory can tell, and hand the plan to the stream. Any failure uses the executor up."""
-    run = kept.runs.get(executor) if type(executor) is int else None
+    known = kept.runs
+    run = known.get(executor) if type(executor) is int else None
     if run is None or not run.is_for(operator, workspace, size):
         run = None
         _require_up()
@@ -172,7 +173,9 @@ def phase_two(operator: Operator, workspace: object, size: object, executor: obj
         found = run.executor
     try:
         if run is None:
-            run = _new_run(found, operator, workspace, size, executor)
+            run = _new_run(found, operator, workspace, size)
+            if found.repeatable and type(executor) is int:
+                known[executor] = run
         target = _find_stream(stream)
         if found.prepared.is_short():
             target.run(run)
@@ -185,7 +188,7 @@ def phase_two(operator: Operator, workspace: object, size: object, executor: obj
     return ACLNN_SUCCESS
 
 
-def _new_run(found: Executor, operator: Operator, workspace: object, size: object, executor: object) -> Run:
+def _new_run(found: Executor, operator: Operator, workspace: object, size: object) -> Run:
     if found.spent:
         raise refusal(ACLNN_ERR_PARAM_INVALID, "this executor failed before and is used up; call phase one again")
     if found.operator is not operator:
@@ -195,11 +198,7 @@ def _new_run(found: Executor, operator: Operator, workspace: object, size: objec
     if address is None or given is None or given < 0:
         text = f"workspace and its size must be integers, got {shown_value(workspace)} and {shown_value(size)}"
         raise refusal(ACLNN_ERR_PARAM_INVALID, text)
-    keep_in = kept.runs
-    run = _run_as_before(found, address, given) or _checked_run(found, address, given)
-    if found.repeatable and type(executor) is int:
-        keep_in[executor] = run
-    return run
+    return _run_as_before(found, address, given) or _checked_run(found, address, given)
 
 
 def _run_as_before(found: Executor, workspace: int, size: int) -> Run | None:
@@ -287,8 +286,10 @@ def find_executor(handle: object, null_status: int) -> Executor:
         raise refusal(null_status, "executor is null; pass the one that phase one gave")
     found = HANDLES.get(handle, EXECUTOR)
     if not isinstance(found, Executor):
-        what = HANDLES.describe(handle, EXECUTOR).replace("a destroyed", "a used or destroyed")
-        text = f"executor is {what}; it serves one run, unless made repeatable"
+        what = HANDLES.describe(handle, EXECUTOR)
+        if what != "a destroyed executor":
+            raise refusal(ACLNN_ERR_PARAM_INVALID, f"executor is {what}; pass the one that phase one gave")
+        text = "executor is a used or destroyed executor; it serves one run, unless made repeatable"
         raise refusal(ACLNN_ERR_PARAM_INVALID, f"{text} with aclSetAclOpExecutorRepeatable right after phase one")
     return found
 

@@ -118,5 +118,6 @@ def _release(arena: Arena, name: str, place: object, source: str) -> None:
         return
     block = None if address is None else arena.find(address, 1)
     hint = f"; its block starts at {block.address:#x}" if block else ""
-    text = f"{name} = {shown(place)} is not the start of a live block{hint}; pass what {source} gave, and only once"
+    where = shown(place) if address is None or address < 0 else f"{address:#x}"
+    text = f"{name} = {where} is not the start of a live block{hint}; pass what {source} gave, and only once"
     raise refusal(ACL_ERROR_RT_INVALID_HANDLE, text)

@@ -45,7 +45,7 @@ class Span:
             access = "writable" if self.writable else "readable"
             raise _bad(
                 f"{self.name} = {self.address:#x} is not the start of {self.nbytes} {access} bytes of host memory; "
-                "pass the address of memory that is alive, or a Python buffer"
+                "pass the address of memory that is alive and large enough"
             )
 
 
@@ -75,7 +75,7 @@ def plan_copy(dst: object, dest_max: object, src: object, count: object, kind: o
         return None
     for name, place in (("dst", dst), ("src", src)):
         if not isinstance(place, np.ndarray) and is_null(place):
-            raise refusal(ACL_ERROR_INVALID_PARAM, f"{name} is null; pass an address or a Python buffer")
+            raise refusal(ACL_ERROR_INVALID_PARAM, f"{name} is null; pass the address of memory")
     room = integer("destMax", dest_max, SIZE)
     if nbytes > room:
         raise _bad(f"count = {nbytes} is more than destMax = {room}; copy less, or pass the true size of dst")

@@ -104,7 +104,10 @@ class Server:
         connection.give_away()
 
     def _refuse(self, error: Exception) -> None:
-        self._control.send(_NEWS.pack(-1, 0) + f"the server has no room for another thread: {error}".encode())
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        advice = "let threads of the program end, or raise ulimit -n and ulimit -u"
+        text = f"the server has no room for another thread ({reason}); {advice}"
+        self._control.send(_NEWS.pack(-1, 0) + text.encode())
 
 
 def _serve(connection: Connection) -> None:

@@ -17,6 +17,9 @@ def detach() -> None:
         os._exit(0)
     os.write(0, bytes(16))  # the program goes on to wait for the process that has just ended
     os.setsid()
+    cache = os.environ.get("POOLGRAD_CACHE_DIR")
+    if cache:
+        os.environ["POOLGRAD_CACHE_DIR"] = os.path.abspath(cache)
     os.chdir("/")
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2:

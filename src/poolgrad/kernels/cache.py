@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 from .. import windows
 from ..cache_directory import cache_directory
-from .compiling import COMMON_OPTIONS, KernelCompiler
+from .compiling import KernelCompiler, compiling, to_compile
 
 _told = False
 
@@ -65,6 +65,8 @@ class KernelCache(FunctionCache):
             found = super().load_overload(signature, target_context)
         except Exception:  # noqa: BLE001 - damaged or foreign files must never stop a call
             found = None
+            with contextlib.suppress(OSError):  # an index that can't be read can't be added to
+                os.remove(self._cache_file._index_path)
         if found is None:
             _tell_once()
         return found
@@ -106,9 +108,10 @@ def _address(result: Any) -> int:
 
 
 def _compile(function: Callable[..., Any], signature: Any, **options: bool) -> Any:
-    dispatcher = numba.njit(**COMMON_OPTIONS, pipeline_class=KernelCompiler, **options)(function)
+    dispatcher = to_compile(function, KernelCompiler, **options)
     dispatcher._cache = KernelCache(function)
-    dispatcher.compile(signature)
+    with compiling():
+        dispatcher.compile(signature)
     dispatcher.disable_compile()
     _COMPILED.append(dispatcher)
     return dispatcher.overloads[signature.args]

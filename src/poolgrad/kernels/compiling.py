@@ -7,11 +7,15 @@ of arrays. Without all this a first call takes little more than half the time.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from numba.core import config
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import PassManager
+from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import (
     AnnotateTypes,
     IRLegalization,
@@ -107,3 +111,20 @@ class PieceCompiler(KernelCompiler):
     """For what kernels are made of: it ends as code that is linked into them."""
 
     library = _PieceLibrary
+
+
+def to_compile(function: Any, compiler: type[KernelCompiler], **options: bool) -> Any:
+    """What ``numba.njit`` makes of a function, also where NUMBA_DISABLE_JIT is set."""
+    targetoptions = {**COMMON_OPTIONS, "nopython": True, **options}
+    return CPUDispatcher(function, targetoptions=targetoptions, pipeline_class=compiler)
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """People set NUMBA_DISABLE_JIT to step through functions of their own. Python can't run kernels: while these are
+    compiled, and what they need of Numba's, it does not hold."""
+    wish, config.DISABLE_JIT = config.DISABLE_JIT, 0
+    try:
+        yield
+    finally:
+        config.DISABLE_JIT = wish

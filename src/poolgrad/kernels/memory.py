@@ -9,19 +9,22 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .compiling import COMMON_OPTIONS, PieceCompiler
+from .compiling import PieceCompiler, to_compile
 
 # Nobody calls a piece of a kernel from Python or C, so it needs no wrappers, which take longer to compile than most
 # pieces.
-_OPTIONS = {**COMMON_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": PieceCompiler}
-# A piece that becomes part of its callers: LLVM shall not leave it a call, which would take as long as a few dozen
-# numbers. Nothing remains of it but that, so kinds of it may share a name.
-inlined_piece = njit(forceinline=True, **_OPTIONS)
+_OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _NAMES: set[tuple[str, str]] = set()
+
+
+def inlined_piece(function: Any) -> Any:
+    """A piece that becomes part of its callers: LLVM shall not leave it a call, which would take as long as a few dozen
+    numbers. Nothing remains of it but that, so kinds of it may share a name."""
+    return to_compile(function, PieceCompiler, forceinline=True, **_OPTIONS)
 
 
 def piece(function: Any) -> Any:
@@ -34,7 +37,7 @@ def piece(function: Any) -> Any:
     if name in _NAMES:
         raise ValueError(f"there is a piece {function.__qualname__} already: give each kind a name with piece_named")
     _NAMES.add(name)
-    return njit(**_OPTIONS)(function)
+    return to_compile(function, PieceCompiler, **_OPTIONS)
 
 
 def piece_named(name: str) -> Any:

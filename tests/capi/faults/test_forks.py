@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
-from capi.traces import Traces
+from capi.traces import Traces, wait_for
 
 
 def lines(text: str) -> dict[str, int]:
@@ -56,6 +57,25 @@ def test_the_server_is_nobodys_child(forks: Path, traces: Traces) -> None:
     assert (done.returncode, done.stdout) == (0, "right\nwait 1\nsystem 3\nright\n")
 
 
+def test_a_program_that_adopts_orphans_does_not_meet_the_server(forks: Path, traces: Traces) -> None:
+    done = traces.run(forks, "orphans-adopted")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "right\nwait 1\nsystem 3\nright\n", "")
+
+
+def test_a_program_that_adopts_orphans_is_told_what_can_not_be_started(forks: Path, traces: Traces) -> None:
+    done = traces.run(forks, "orphans-adopted", env={"POOLGRAD_PYTHON": "/no/such/python"})
+    assert done.returncode != 0
+    assert "can't start /no/such/python: No such file or directory" in done.stderr
+
+
+def test_the_first_process_of_a_container_does_not_meet_the_server(forks: Path, traces: Traces) -> None:
+    container = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*container, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this user may not make a namespace of processes")
+    done = traces.run(*container, forks, "no-strange-children")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "right\nwait 1\nsystem 3\nright\n", "")
+
+
 @pytest.mark.parametrize("way", ["children-ignored", "children-taken"])
 def test_a_program_with_its_own_view_of_children(way: str, forks: Path, traces: Traces) -> None:
     done = traces.run(forks, way)
@@ -65,6 +85,33 @@ def test_a_program_with_its_own_view_of_children(way: str, forks: Path, traces: 
 def test_calls_that_signals_interrupt(forks: Path, traces: Traces) -> None:
     done = traces.run(forks, "interrupted")
     assert (done.returncode, done.stdout, done.stderr) == (0, "right\nright\n", "")
+
+
+def test_a_call_in_a_handler_that_interrupts_a_call(forks: Path, traces: Traces) -> None:
+    done = traces.run(forks, "call-in-handler")
+    assert (done.returncode, done.stdout) == (0, "wrong 0\n")
+    assert "aclrtGetDevice -> 500000: a signal handler has interrupted another call" in done.stderr
+
+
+def test_a_call_that_a_handler_leaves(forks: Path, traces: Traces) -> None:
+    done = traces.run(forks, "call-left")
+    assert (done.returncode, done.stdout) == (0, "unknown device 500000\nmalloc 500000\nmemory 0\n")
+
+
+def test_forks_while_other_threads_read_the_clock(forks: Path, traces: Traces) -> None:
+    done = traces.run(forks, "fork-among-clocks", env={"POOLGRAD_LOG": "0", "TZ": "Europe/Berlin"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "wrong 0\n", "")
+
+
+def test_threads_end_in_the_server_while_a_forked_child_lives_on(forks: Path, traces: Traces) -> None:
+    with traces.start(forks, "child-lives-on") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        (server,) = traces.servers()
+        descriptors = Path(f"/proc/{server}/fd")
+        wait_for(lambda: len(list(descriptors.iterdir())) < 20, "the server to close what belonged to 20 threads")
+        process.communicate("\n")
+    assert process.returncode == 0
 
 
 def test_files_closed_under_the_librarys_feet(forks: Path, traces: Traces) -> None:

@@ -173,6 +173,13 @@ def test_a_read_only_cache_that_holds_all_that_is_needed(ends: Path, traces: Tra
 # Several builds
 
 
+def test_a_cache_named_from_the_programs_directory(ends: Path, traces: Traces, tmp_path: Path) -> None:
+    done = traces.run(ends, "plain", env={"POOLGRAD_CACHE_DIR": "here"}, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "right\n")
+    assert list((tmp_path / "here").glob("kernels-*"))
+    assert not Path("/here").exists()
+
+
 def test_many_builds_of_one_library_at_once(traces: Traces, tmp_path: Path) -> None:
     """Into one empty cache: all answer the same place, and no half-written directory stays."""
     cache = tmp_path / "cache"

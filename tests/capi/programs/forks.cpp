@@ -2,10 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -141,6 +144,11 @@ void no_strange_children() {
   std::printf("system %d\n", WEXITSTATUS(system("exit 3")));
   run_and_tell();
 }
+// Also if orphans become its children: the server stands under somebody else.
+void orphans_adopted() {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  no_strange_children();
+}
 // Nor be harmed by one that takes whatever child there is, at once.
 void children_taken() {
   struct sigaction action = {};
@@ -170,6 +178,104 @@ void interrupted() {
   for (int i = 0; i < 300; i++) CHECK(work.submit(session.stream));
   CHECK(aclrtSynchronizeStream(session.stream));
   std::puts(work.right() ? "right" : "wrong");
+}
+
+// A handler that calls in the middle of a call is refused, and harms neither.
+void call_in_handler() {
+  Session session;
+  static std::atomic<int> refused(0), answered(0);
+  struct sigaction action = {};
+  action.sa_handler = [](int) {
+    int32_t device = 0;
+    ++(aclrtGetDevice(&device) == ACL_SUCCESS ? answered : refused);
+  };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &action, nullptr);
+  const struct itimerval often = {{0, 300}, {0, 300}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  int wrong = 0;
+  int32_t device = 0;
+  while (refused < 10) wrong += aclrtGetDevice(&device) != ACL_SUCCESS || device != 0;
+  const struct itimerval never = {};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  std::printf("wrong %d\n", wrong);
+}
+
+// A call that never returns leaves its answer in the pipe: no later call of the thread may take it for its own.
+sigjmp_buf before_the_call;
+void call_left() {
+  Session session;
+  Work work(64, 512);
+  queue(work, session.stream);
+  signal(SIGALRM, [](int) { siglongjmp(before_the_call, 1); });
+  if (sigsetjmp(before_the_call, 1) == 0) {
+    const struct itimerval soon = {{0, 0}, {0, 2000}};
+    setitimer(ITIMER_REAL, &soon, nullptr);
+    for (;;) CHECK(aclrtSynchronizeStream(session.stream));
+  }
+  void* memory = nullptr;
+  std::printf("unknown device %d\n", aclrtSetDevice(5));
+  std::printf("malloc %d\n", aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+  std::printf("memory %d\n", memory != nullptr);
+  std::fflush(stdout);
+  _exit(0);
+}
+
+// Threads that ask for the time all the while, as those that log do: at the fork one of them holds the zone's lock.
+void fork_among_clocks() {
+  CHECK(aclInit(nullptr));
+  std::atomic<bool> stop(false);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; i++) {
+    threads.emplace_back([&stop] {
+      struct tm parts;
+      for (time_t now = 0; !stop; now++) localtime_r(&now, &parts);
+    });
+  }
+  int wrong = 0;
+  for (int i = 0; i < 50; i++) {
+    const pid_t child = fork();
+    if (child == 0) {
+      uint32_t count = 0;
+      alarm(20);
+      _exit(aclrtGetDeviceCount(&count) == ACL_SUCCESS ? 1 : 0);
+    }
+    wrong += exit_code_of(child) != 0;
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  CHECK(aclFinalize());
+  std::printf("wrong %d\n", wrong);
+}
+
+// A child that lives on, and threads that ended meanwhile. Says "ready" and waits for the end of its input.
+void child_lives_on() {
+  CHECK(aclInit(nullptr));
+  std::atomic<int> called(0);
+  std::atomic<bool> stop(false);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 20; i++) {
+    threads.emplace_back([&] {
+      uint32_t count = 0;
+      CHECK(aclrtGetDeviceCount(&count));
+      ++called;
+      while (!stop) usleep(100);
+    });
+  }
+  while (called < 20) usleep(100);
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  std::puts("ready");
+  std::fflush(stdout);
+  std::getchar();
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  CHECK(aclFinalize());
 }
 
 // All files closed by somebody who makes a daemon.
@@ -210,6 +316,11 @@ int main(int argc, char** argv) {
       {"fork-among-threads", fork_among_threads},
       {"fork-while-starting", fork_while_starting},
       {"no-strange-children", no_strange_children},
+      {"orphans-adopted", orphans_adopted},
+      {"call-in-handler", call_in_handler},
+      {"call-left", call_left},
+      {"fork-among-clocks", fork_among_clocks},
+      {"child-lives-on", child_lives_on},
       {"children-ignored", children_ignored},
       {"children-taken", children_taken},
       {"interrupted", interrupted},

@@ -1,6 +1,10 @@
 // Pointers of every wrong sort as handles and as device memory: each call is a status, and the program lives.
 // One line per call: its name, what it was given, the status, and whether there was a message.
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
 #include <functional>
 #include <string>
 #include <utility>
@@ -97,6 +101,24 @@ int main() {
     std::printf("to nowhere,%s,%d,1\n", pointer.first.c_str(),
                 aclrtMemcpy(pointer.second, 64, memory, 4, ACL_MEMCPY_DEVICE_TO_HOST));
   }
+  CHECK(aclrtFree(memory));
+
+  // A mapped file that has become shorter: behind its end there is nothing, though the mapping is still there.
+  const size_t page = 4096, whole = 4 << 20;
+  CHECK(aclrtMalloc(&memory, whole, ACL_MEM_MALLOC_HUGE_FIRST));
+  FILE* file = std::tmpfile();
+  if (ftruncate(fileno(file), whole) != 0) return 1;
+  char* mapped = static_cast<char*>(mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(file), 0));
+  if (ftruncate(fileno(file), 100) != 0) return 1;
+  const std::pair<char*, size_t> ranges[] = {{mapped + page, 4}, {mapped, page + 1}, {mapped + page - 4, 8}, {mapped, whole}};
+  for (const auto& range : ranges) {
+    std::printf("from behind a file,%zu,%d,1\n", range.second,
+                aclrtMemcpy(memory, whole, range.first, range.second, ACL_MEMCPY_HOST_TO_DEVICE));
+    std::printf("to behind a file,%zu,%d,1\n", range.second,
+                aclrtMemcpy(range.first, range.second, memory, range.second, ACL_MEMCPY_DEVICE_TO_HOST));
+  }
+  CHECK(aclrtMemcpy(memory, whole, mapped, page, ACL_MEMCPY_HOST_TO_DEVICE));
+  CHECK(aclrtMemcpy(mapped, page, memory, page, ACL_MEMCPY_DEVICE_TO_HOST));
   CHECK(aclrtFree(memory));
   std::puts("alive");
   return 0;

@@ -12,19 +12,27 @@ namespace {
 const uint64_t MOST_VALUES = 1024;  // in an array; the server refuses more
 const size_t LARGE = 1 << 20;       // bytes of a copy that takes longer than looking at the program's mappings
 const int POPULATE_READ = 22, POPULATE_WRITE = 23;  // advice that older headers and systems do not know
-const char LOST[] = "the server process has ended, and with it device memory and all handles; start the program again";
+const char LOST[] = "the server process has ended, and with it device memory and all handles; start the program again "
+                    "(a program that closes descriptors which it has not opened cuts itself off in the same way)";
+const char OUTSIDE[] = "an array or a text that was passed lies outside of the program's memory; pass the address of as many "
+                       "values as you say";
 
 class Call {
 public:
     // failure: the status where there is no answer; 0 for functions that return a pointer.
     Call(int64_t operation, const char* name, int32_t failure)
         : name_(name), failure_(failure), status_(failure), thread_(this_thread()) {
+        interrupts_ = thread_ && thread_->busy;
+        if (thread_) thread_->busy = 1;
         words_[0] = operation;
         words_[2] = sched_getcpu();
         // A thread that is cancelled ends after the call: it may hold the lock of the start.
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable_);
     }
-    ~Call() { pthread_setcancelstate(cancelable_, nullptr); }
+    ~Call() {
+        if (thread_ && !interrupts_) thread_->busy = 0;
+        pthread_setcancelstate(cancelable_, nullptr);
+    }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
@@ -46,12 +54,15 @@ public:
         if (!owner.compare_exchange_strong(nobody, self) && nobody != self)
             return fail("this process was forked from the one that has the device; use it there, or exec a program");
         if (!thread_) return fail("there is no memory left");
+        if (interrupts_)
+            return fail("a signal handler has interrupted another call of this thread, or left it with siglongjmp; "
+                        "call from no handler, and let calls return");
         char reason[sizeof(trouble)];
         if (thread_->asks < 0 && !connect(thread_, reason, sizeof(reason))) return fail(reason);
         parts_[0] = {words_, used_ * sizeof(*words_)};
         for (size_t i = 0; i < filled_; ++i) words_[3] += static_cast<int64_t>(parts_[i].iov_len);
         if (!send_message(thread_, parts_, filled_))
-            return fail(errno == EFAULT ? "an array or a text lies outside of the program's memory" : LOST);
+            return fail(errno == EFAULT ? OUTSIDE : LOST);
         if (!receive_answer(thread_)) return fail(LOST);
         next_ = thread_->answer + sizeof(int64_t);  // behind its size
         take(&result_, sizeof(result_));
@@ -103,13 +114,15 @@ private:
 
     // The failures that only we can tell of.
     bool fail(const char* reason) {
-        char text[1536], moment[32];
-        timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        tm parts;
-        strftime(moment, sizeof(moment), "%Y-%m-%d-%H:%M:%S", localtime_r(&now.tv_sec, &parts));
-        snprintf(text, sizeof(text), "[PID:%d] %s.%06ld AclNN_Inner_Error(EZ9999): %s: %s", getpid(), moment,
-                 now.tv_nsec / 1000, name_, reason);
+        char text[1536], date[32] = "", moment[64] = "";
+        if (owner == getpid()) {  // in a forked child another thread may hold the lock of the time zone for ever
+            timespec now;
+            clock_gettime(CLOCK_REALTIME, &now);
+            tm parts;
+            strftime(date, sizeof(date), "%Y-%m-%d-%H:%M:%S", localtime_r(&now.tv_sec, &parts));
+            snprintf(moment, sizeof(moment), "%s.%06ld ", date, now.tv_nsec / 1000);
+        }
+        snprintf(text, sizeof(text), "[PID:%d] %sAclNN_Inner_Error(EZ9999): %s: %s", getpid(), moment, name_, reason);
         status_ = failure_;
         result_ = 0;
         keep(text);
@@ -136,6 +149,7 @@ private:
     const char* name_;
     int32_t failure_, status_;
     Thread* thread_;
+    bool interrupts_;  // another call of this thread, which is not over
     int64_t result_ = 0;
     const char* next_ = "";
     int64_t words_[16] = {};  // operation, order of a null place, core, size of the message, inputs

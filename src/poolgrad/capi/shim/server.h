@@ -1,6 +1,7 @@
 // The program's side of the server: starting it, sharing device memory with it, and a connection for each thread.
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -13,7 +14,9 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +33,8 @@ const uintptr_t HUGE_PAGE = 2 << 20;
 // What belongs to a thread of the program. Texts have their place here: there may be no memory when they are needed.
 struct Thread {
     int asks, answers;  // two pipes, which take two thirds of a socket's time; -1: none yet
+    volatile sig_atomic_t busy;  // with a call
+    Thread* next;                // of those that were ever connected
     char newest[2048], handed_out[2048];
     alignas(8) char answer[LARGEST];
 };
@@ -41,29 +46,50 @@ pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 std::atomic<pid_t> owner(0);  // the process that made the first call; a forked child is another
 int control = -1;             // the socket to the server's main thread
 char trouble[1024] = "";      // why there is no server
+Thread* connected = nullptr;  // all threads that have pipes, or had some
 char* arena = nullptr;        // device memory
 size_t reachable = 0;         // how much of it the program can touch: as far as blocks have ever been
 
-void disconnect(Thread* thread) {
+void close_pipes(Thread* thread) {
     if (thread->asks >= 0) close(thread->asks);
     if (thread->answers >= 0) close(thread->answers);
     thread->asks = thread->answers = -1;
 }
 
+void disconnect(Thread* thread) {
+    pthread_mutex_lock(&starting);
+    close_pipes(thread);
+    pthread_mutex_unlock(&starting);
+}
+
 void end_thread(void* data) {
     Thread* thread = static_cast<Thread*>(data);
-    disconnect(thread);
+    pthread_mutex_lock(&starting);
+    close_pipes(thread);
+    for (Thread** link = &connected; *link; link = &(*link)->next)
+        if (*link == thread) {
+            *link = thread->next;
+            break;
+        }
+    pthread_mutex_unlock(&starting);
     std::free(thread);
     mine = nullptr;
 }
 
-// No fork in the middle of a start: the child would hold the server's socket, and hide the server's end from us.
+// No fork in the middle of a start: the child would hold the server's socket, and hide the server's end from us. What the
+// child got of our pipes is closed: the server would not see the end of our threads as long as the child lives.
 void before_fork() { pthread_mutex_lock(&starting); }
 void after_fork() { pthread_mutex_unlock(&starting); }
+void after_fork_in_child() {
+    for (Thread* thread = connected; thread; thread = thread->next) close_pipes(thread);
+    if (control >= 0) close(control);
+    control = -1;
+    after_fork();
+}
 
 void prepare() {
     pthread_key_create(&ends_with_thread, end_thread);
-    pthread_atfork(before_fork, after_fork, after_fork);
+    pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
 Thread* this_thread() {
@@ -114,7 +140,7 @@ bool hear(News* news, int (&fds)[2]) {
     fds[0] = fds[1] = -1;
     pollfd ready = {control, POLLIN, 0};
     int found, patience = std::atoi(setting("POOLGRAD_START_SECONDS", "0"));
-    if (patience <= 0) patience = PATIENCE;
+    if (patience <= 0 || patience > INT_MAX / 1000) patience = PATIENCE;
     do found = poll(&ready, 1, patience * 1000);
     while (found < 0 && errno == EINTR);
     if (found == 0) return give_up("the server, %s, did not answer within %d seconds", interpreter(), patience);
@@ -140,20 +166,11 @@ void say(int64_t word) {  // if nobody listens, hear() will find out
     while (send(control, &word, sizeof(word), MSG_NOSIGNAL) < 0 && errno == EINTR) {}
 }
 
-// Starts the interpreter with our socket as its standard input. It forks, says so and ends: the server is nobody's child,
-// so that the program's wait() does not see it.
-bool spawn(int socket) {
-    const char* python = interpreter();
+#define CANNOT_START "can't start %s: %s; run poolgrad capi build again, or set POOLGRAD_PYTHON"
+
+// Starts the interpreter with a socket as its standard input. 0, or the errno.
+int start_interpreter(const char* python, int socket, char** environment, pid_t* child) {
     const char* arguments[] = {python, "-I", START, std::strcmp(python, PYTHON) ? "" : PATHS, nullptr};
-    size_t count = 0, kept = 0;
-    while (environ && environ[count]) ++count;
-    char** environment = static_cast<char**>(std::calloc(count + 1, sizeof(char*)));
-    if (!environment) {
-        close(socket);
-        return give_up("there is no memory left");
-    }
-    for (size_t i = 0; i < count; ++i)  // tools that are preloaded into the program are not meant for the server
-        if (std::strncmp(environ[i], "LD_PRELOAD=", 11)) environment[kept++] = environ[i];
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, socket, 0);
@@ -166,20 +183,70 @@ bool spawn(int socket) {
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
-    pid_t child = 0;
-    int error = posix_spawnp(&child, python, &actions, &attributes, const_cast<char**>(arguments), environment);
+    int error = posix_spawnp(child, python, &actions, &attributes, const_cast<char**>(arguments), environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+// Whether orphans become children of the program: it is the first process of a container, or has asked for them.
+bool adopts_orphans() {
+    int asked = 0;
+    prctl(PR_GET_CHILD_SUBREAPER, &asked);
+    return asked || getpid() == 1;
+}
+
+// Does the same in a process that adopts the server in the program's place, and has nothing else to do. wait() sees only
+// children whose end sends a signal, and that of this one sends none.
+int start_keeper(const char* python, int socket, char** environment, pid_t* keeper) {
+    *keeper = static_cast<pid_t>(syscall(SYS_clone, 0UL, nullptr, nullptr, nullptr, nullptr));
+    if (*keeper) return *keeper < 0 ? errno : 0;
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, nullptr);
+    setsid();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid_t child;
+    int error = start_interpreter(python, socket, environment, &child);
+    if (error) {
+        News news = {-1, 0, ""};
+        snprintf(news.text, sizeof(news.text), CANNOT_START, python, std::strerror(error));
+        send(socket, &news, sizeof(news), MSG_NOSIGNAL);
+    }
+    const long close_range = 436;  // a system call that older headers do not know
+    if (syscall(close_range, 0U, ~0U, 0U))
+        for (int fd = 0; fd < 65536; ++fd) close(fd);
+    while (waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {}
+    _exit(0);
+}
+
+// Starts the interpreter. It forks, says so and ends: the server is nobody's child, so that the program's wait() does not
+// see it.
+bool spawn(int socket) {
+    const char* python = interpreter();
+    size_t count = 0, kept = 0;
+    while (environ && environ[count]) ++count;
+    char** environment = static_cast<char**>(std::calloc(count + 1, sizeof(char*)));
+    if (!environment) {
+        close(socket);
+        return give_up("there is no memory left");
+    }
+    for (size_t i = 0; i < count; ++i)  // tools that are preloaded into the program are not meant for the server
+        if (std::strncmp(environ[i], "LD_PRELOAD=", 11)) environment[kept++] = environ[i];
+    const bool keeps = adopts_orphans();
+    pid_t child = 0;
+    int error = (keeps ? start_keeper : start_interpreter)(python, socket, environment, &child);
     std::free(environment);
     close(socket);
-    if (error)
-        return give_up("can't start %s: %s; run poolgrad capi build again, or set POOLGRAD_PYTHON", python,
-                       std::strerror(error));
+    if (error) return give_up(CANNOT_START, python, std::strerror(error));
     News news;
     int nothing[2];
     bool started = hear(&news, nothing);
-    if (!started && waitpid(child, nullptr, WNOHANG) == 0) kill(child, SIGKILL);
-    while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {}
+    if (keeps && started) return true;  // it stays
+    if (keeps) kill(-child, SIGKILL);   // its session
+    const int kind = keeps ? __WCLONE : 0;
+    if (!started && waitpid(child, nullptr, WNOHANG | kind) == 0) kill(child, SIGKILL);
+    while (waitpid(child, nullptr, kind) < 0 && errno == EINTR) {}
     return started;
 }
 
@@ -266,7 +333,13 @@ bool connect(Thread* thread, char* reason, size_t size) {
         thread->asks = pipes[0];
         thread->answers = pipes[1];
         if (good && thread->answers < 0) good = give_up("the program can't open two more files; raise ulimit -n");
-        if (!good) disconnect(thread);
+        if (!good) close_pipes(thread);
+        Thread* known = connected;
+        while (known && known != thread) known = known->next;
+        if (!known) {
+            thread->next = connected;
+            connected = thread;
+        }
     }
     snprintf(reason, size, "%s", trouble);
     pthread_mutex_unlock(&starting);

@@ -14,14 +14,21 @@ EXPORT const char* aclGetRecentErrMsg(void) {
     return thread->handed_out;
 }
 
+// Numbers are taken apart as integers: the program's floating-point mode must not matter.
 EXPORT float aclFloat16ToFloat(aclFloat16 value) {
-    uint32_t bits = (value & 0x7fffu) << 13;
-    float number;
-    std::memcpy(&number, &bits, sizeof(number));
-    number *= 5.192296858534828e33f;  // 2 to the 112: the exponents' biases differ by 112; exact, also for subnormal numbers
-    std::memcpy(&bits, &number, sizeof(bits));
-    if (number >= 65536.0f) bits |= 0x7f800000u;  // infinity and NaN
+    uint32_t exponent = value >> 10 & 0x1fu, fraction = value & 0x3ffu, bits;
+    if (exponent == 0x1fu) {  // infinity and NaN
+        bits = 0x7f800000u | fraction << 13;
+    } else if (exponent) {
+        bits = (exponent + 112u) << 23 | fraction << 13;  // the exponents' biases differ by 112
+    } else if (fraction) {                                // subnormal: it begins with the first bit that is set
+        uint32_t zeros = static_cast<uint32_t>(__builtin_clz(fraction)) - 21u;
+        bits = (113u - zeros) << 23 | (fraction << (zeros + 13u) & 0x7fffffu);
+    } else {
+        bits = 0;
+    }
     bits |= (value & 0x8000u) << 16;
+    float number;
     std::memcpy(&number, &bits, sizeof(number));
     return number;
 }
@@ -33,15 +40,15 @@ EXPORT aclFloat16 aclFloatToFloat16(float value) {
     bits &= 0x7fffffffu;
     if (bits > 0x7f800000u) return static_cast<aclFloat16>(sign | 0x7e00u | (bits >> 13 & 0x3ffu));  // NaN
     if (bits >= 0x47800000u) return static_cast<aclFloat16>(sign | 0x7c00u);                         // 65536 and more
-    if (bits < 0x38800000u) {  // becomes subnormal: an addition puts the last bit where it must be, and rounds
-        float number;
-        std::memcpy(&number, &bits, sizeof(number));
-        number += 0.5f;
-        std::memcpy(&bits, &number, sizeof(bits));
-        return static_cast<aclFloat16>(sign | (bits - 0x3f000000u));
+    if (bits < 0x33000000u) return static_cast<aclFloat16>(sign);  // below half of the smallest number
+    uint32_t kept = bits, lost = 13u, base = 112u << 10;
+    if (bits < 0x38800000u) {  // becomes subnormal: more bits are lost, and the first one is no longer implied
+        kept = (bits & 0x7fffffu) | 0x800000u;
+        lost = 126u - (bits >> 23);
+        base = 0;
     }
-    bits += 0xfffu + (bits >> 13 & 1u);  // to nearest, ties to even
-    return static_cast<aclFloat16>(sign | ((bits >> 13) - (112u << 10)));
+    kept += (1u << (lost - 1u)) - 1u + (kept >> lost & 1u);  // to nearest, ties to even
+    return static_cast<aclFloat16>(sign | ((kept >> lost) - base));
 }
 
 #include "functions.inc"
