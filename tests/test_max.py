@@ -286,6 +286,15 @@ def test_adaptive_without_gradients_is_zero(output):
     assert (out == 0).all()
 
 
+@pytest.mark.parametrize("plane", [(0, 0), (0, 4), (4, 0)])
+@pytest.mark.parametrize("product", [None, "Atlas A2"])
+def test_adaptive_without_a_plane_is_empty(product, plane):
+    gradients = np.ones((1, 2, 3, 3), dtype=np.float32)
+    indices = np.zeros((1, 2, 3, 3), dtype=np.int64)
+    result = poolgrad.adaptive_max_pool2d_backward(gradients, (1, 2, *plane), indices, product=product)
+    assert result.shape == (1, 2, *plane)
+
+
 # ---- products, data formats ------------------------------------------------------------------------------------------
 
 

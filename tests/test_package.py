@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from poolgrad import cache_directory as directory
+
 ROOT = Path(__file__).resolve().parent.parent
 CALL = "import numpy as np, poolgrad; print(poolgrad.avg_pool2d_backward(np.ones((1, 1, 1), np.float32), (1, 2, 2), 2))"
 
@@ -115,6 +117,58 @@ def test_damaged_cache_is_compiled_again(warm_cache: Path, tmp_path: Path, patte
         assert done.returncode == 0, done.stderr
         assert done.stderr.count("compiling") == compiles, "what was damaged must be replaced"
         assert "0.25" in done.stdout
+
+
+def test_code_under_a_wrong_name_is_compiled_again(tmp_path: Path) -> None:
+    """Two kinds of one kernel have files of their own, so that processes do not mix them up; and if somebody did?"""
+    both = "; ".join((CALL, CALL.partition("; ")[2].replace("float32", "float64")))
+    assert python(both, POOLGRAD_CACHE_DIR=str(tmp_path)).returncode == 0
+    one, other = tmp_path.rglob("average_lanes*.nbc")
+    other.write_bytes(one.read_bytes())
+    for compiles in (1, 0):
+        done = python(both, POOLGRAD_CACHE_DIR=str(tmp_path))
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("compiling") == compiles
+        assert done.stdout.count("0.25 0.25") == 4
+
+
+def test_an_interrupted_first_call_does_no_harm(tmp_path: Path) -> None:
+    """Ctrl-C ends the call at once, wherever Numba is at that moment; the next call is right."""
+    code = """if True:
+        import signal, time, numpy as np, poolgrad
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        interrupted = 0
+        for delay in (0.05, 0.2, 0.4, 0.1, 0.3):
+            signal.setitimer(signal.ITIMER_REAL, delay)
+            try:
+                result = poolgrad.avg_pool2d_backward(np.ones((1, 1, 1), np.float32), (1, 2, 2), 2)
+            except KeyboardInterrupt:
+                interrupted += 1
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        print(interrupted, poolgrad.avg_pool2d_backward(np.ones((1, 1, 1), np.float32), (1, 2, 2), 2).tolist())
+    """
+    done = python(code, POOLGRAD_CACHE_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    interrupted, _, result = done.stdout.partition(" ")
+    assert int(interrupted) >= 2
+    assert result == "[[[0.25, 0.25], [0.25, 0.25]]]\n"
+
+
+def test_without_a_home_what_is_kept_belongs_to_the_user_alone(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.delenv("POOLGRAD_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "~nobody-of-this-name/cache")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    own = tmp_path / f"poolgrad-{os.getuid()}"
+    directory._among_temporary_files.cache_clear()
+    assert directory.cache_directory() == own
+    assert own.stat().st_mode & 0o777 == 0o700
+    own.chmod(0o777)  # as if somebody else had made it
+    directory._among_temporary_files.cache_clear()
+    other = directory.cache_directory()
+    assert other != own
+    assert other.parent == tmp_path
+    assert directory.cache_directory() == other
+    directory._among_temporary_files.cache_clear()
 
 
 def test_kernels_are_compiled_where_the_users_functions_are_not(tmp_path: Path) -> None:

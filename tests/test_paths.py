@@ -515,6 +515,30 @@ def described(value: Any) -> Any:
     return Tensor(dtype, value.shape, contiguous_strides(value.shape, dtype.itemsize), value.format)
 
 
+def test_scratch_of_long_rows_is_bounded() -> None:
+    """Rows so long that each kernel for the usual windows just takes them, or just not any more."""
+    reached = set()
+    poolgrad.set_num_threads(64)
+    try:
+        for width, (kernel, stride, pad), even in itertools.product(
+            range(2**10, 2**18, 6 * 2**9), [(3, 1, 1), (3, 2, 1), (2, 2, 0), (5, 3, 2)], (False, True)
+        ):
+            tensors = {
+                "gradOutput": T((1, 1, *((n + 2 * pad - kernel) // stride + 1 for n in (64, width))), "float32"),
+                "self": T((1, 1, 64, width), "float32"),
+                "gradInput": T((1, 1, 64, width), "float32"),
+            }
+            numbers = {"kernelSize": (kernel,), "stride": (stride,), "padding": (pad,), "countIncludePad": even}
+            numbers["cubeMathType"] = 0
+            values = LEGAL[AVG] | tensors | numbers
+            made = prepare(REGISTRY[AVG], ANY, {name: described(value) for name, value in values.items()})
+            assert made.scratch_bytes <= 64_000_000, (width, kernel, stride, made.kernel)
+            reached.add(made.kernel)
+    finally:
+        poolgrad.set_num_threads(2)
+    assert reached >= {"average", "average_rolling", "average_doubling", "average_repeating_2", "average_woven_3_2_1"}
+
+
 def test_scratch_is_bounded_for_any_plan() -> None:
     """Planning touches no memory, so absurd shapes show the bound: 64 MB for any number of threads."""
     for threads, dtype in itertools.product((1, 2, 64, 1000), ("float32", "float64")):

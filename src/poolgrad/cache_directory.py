@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
+from functools import cache
 from pathlib import Path
 
 
@@ -14,4 +16,19 @@ def cache_directory() -> Path:
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     # A path that still begins with "~" means that there is no home directory.
-    return Path(tempfile.gettempdir() if base.startswith("~") else base) / "poolgrad"
+    return _among_temporary_files() if base.startswith("~") else Path(base) / "poolgrad"
+
+
+@cache
+def _among_temporary_files() -> Path:
+    """A directory of this user alone. Everybody can make one of any name there, and what is kept is code."""
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    own = Path(tempfile.gettempdir()) / f"poolgrad-{user}"
+    try:
+        own.mkdir(mode=0o700, exist_ok=True)
+        found = own.lstat()
+    except OSError:
+        found = None
+    if found and stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o022:
+        return own
+    return Path(tempfile.mkdtemp(prefix="poolgrad-"))  # for this process only

@@ -234,11 +234,12 @@ def _flowing(name: str, views: Views, record: Record, streaming: bool, pitch: in
     depth, rows, columns = views.axes
     even = depth.size == depth.out == 1 and rows.counts_evenly and columns.counts_evenly
     floats = record["reading"] == record["writing"] == codes.READ_FLOATS
-    fits = numbers * int(record["itemsize"][0]) <= plans.PART_BUDGET
+    rows_in_all = views.target.count // columns.size
+    fits = numbers * int(record["itemsize"][0]) <= _budget(rows_in_all, views)
     if not (even and floats and fits):
         return None
     record["streaming"], record["chunk"], record["pitch"] = streaming, numbers, pitch
-    return name, views.target.count // columns.size, numbers, 0
+    return name, rows_in_all, numbers, 0
 
 
 def _woven(views: Views, record: Record) -> Booking | None:
@@ -253,15 +254,16 @@ def _woven(views: Views, record: Record) -> Booking | None:
     pitch = _whole_vectors(max(columns.out, (columns.size + columns.pad) // columns.stride)) + 4 * LANES
     slots, row = power_of_two(columns.terms), 0 if target.dtype in (FLOAT32, FLOAT64) else _whole_vectors(columns.size)
     floats = 2 * LANES + row + 2 * chunk + (1 + slots) * pitch
-    fits = floats * int(record["itemsize"][0]) <= plans.PART_BUDGET
+    integers = _whole_vectors(chunk + 1 + min(rows.out, ROWS_IN_TABLE) + 2 * min(rows.size, ROWS_IN_TABLE))
+    rows_in_all = target.count // columns.size
+    fits = floats * int(record["itemsize"][0]) + 8 * integers <= _budget(rows_in_all, views)
     # Halves are rounded in a second pass, which takes longer than lanes if there is nothing to add.
     slow = row > 0 and columns.terms == 1
     if not (few and wide and fits and record["writing"]) or slow:
         return None
     record["chunk"], record["pitch"], record["row_slots"], record["wide"] = chunk, pitch, slots, row
     record["even"] = columns.counts_evenly and record["reading"] == codes.READ_FLOATS and columns.out >= LANES
-    integers = _whole_vectors(chunk + 1 + min(rows.out, ROWS_IN_TABLE) + 2 * min(rows.size, ROWS_IN_TABLE))
-    return name, target.count // columns.size, floats, integers
+    return name, rows_in_all, floats, integers
 
 
 def _in_lanes(views: Views, record: Record) -> Booking | None:
@@ -286,13 +288,12 @@ def _in_lanes(views: Views, record: Record) -> Booking | None:
 
 def _in_rows(views: Views, record: Record) -> Booking:
     """Any tensors: row by row."""
-    axes, source, target, *_ = views
+    axes, target = views.axes, views.target
     streams = _has_streams(axes[2])
     terms = axes[2].terms if streams else 0
     rows = target.count // axes[2].size
-    parts = parts_for(rows, source, target)
     block = axes[1].terms if _has_blocks(axes[1]) else 0
-    budget = min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts) // int(record["itemsize"][0])
+    budget = _budget(rows, views) // int(record["itemsize"][0])
     tile, wide, batch, depth_slots, row_slots = _tiling(axes, streams, block, budget)
     if streams:
         windows = axes[2].phases_over(tile) + terms - 1
@@ -309,6 +310,11 @@ def _in_rows(views: Views, record: Record) -> Booking:
     floats = (2 + slots * batch + block) * wide + 3 * WIDE_ROOM + 2 * chunk + (3 + levels) * longer
     integers = 3 * chunk + slots + 3 + 2 * LONGEST_TABLE + 2 * min(axes[1].size, ROWS_IN_TABLE)
     return "average_blocks" if block else "average", rows, floats, integers
+
+
+def _budget(units: int, views: Views) -> int:
+    """Bytes of scratch that each part of a kernel may have which is split into so many units at most."""
+    return min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts_for(units, views.source, views.target))
 
 
 def _lanes_scratch(axes: Axes) -> tuple[int, int]:

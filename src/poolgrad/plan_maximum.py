@@ -240,7 +240,7 @@ def _by_scatter(record: Record, source: _View, where: _View, target: _View, coun
     plane_size, number = math.prod(target.planes.spatial), math.prod(source.planes.spatial)
     views = (source, where, target)
     chunk = 0 if record["plain"] else min(number, plans.MOST_WINDOWS_AT_ONCE)
-    if number and all(view.has_dense_planes for view in views):
+    if number and count and all(view.has_dense_planes for view in views):
         batch = 1
         if all(view.is_dense for view in views):
             planes = -(-BATCH_BYTES // (plane_size * int(record["itemsize"][0])))

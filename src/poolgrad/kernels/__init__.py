@@ -8,12 +8,14 @@ from __future__ import annotations
 import gc
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from typing import TypeVar
 
 from .record import WOVEN
+
+Loaded = TypeVar("Loaded")
 
 # Held while Numba is imported and kernels are compiled. A fork waits for it: a child that was forked in the middle
 # would wait for ever for locks of a thread that it does not have.
@@ -22,9 +24,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
 
 
-@contextmanager
-def _alone() -> Iterator[None]:
-    """One thread loads at a time, and forks wait for it.
+def _load_alone(load: Callable[[], Loaded]) -> Loaded:
+    """What ``load`` returns. One thread loads at a time, and forks wait for it.
 
     Numba brings thousands of objects that stay; the garbage collector would look through them again and again, and once
     more at the end. It does not look at what is frozen, and what thaws is old, which it seldom looks at.
@@ -33,13 +34,38 @@ def _alone() -> Iterator[None]:
         collects = gc.isenabled()
         gc.disable()
         try:
-            yield
+            return load()
         finally:
             if collects and not gc.get_freeze_count():  # nobody else's
                 gc.freeze()
                 gc.unfreeze()
             if collects:
                 gc.enable()
+
+
+def _load_in_peace(load: Callable[[], Loaded]) -> Loaded:
+    """The same, to its end. In the main thread a signal handler may raise anywhere, as Ctrl-C does, and would leave
+    Numba half imported or a kernel half compiled: so another thread loads, also if nobody waits for it any more."""
+    if threading.current_thread() is not threading.main_thread():
+        return _load_alone(load)
+    loaded: list[Loaded] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            loaded.append(_load_alone(load))
+        except BaseException as error:  # noqa: BLE001 - it is raised below
+            failures.append(error)
+
+    thread = threading.Thread(target=run, name="poolgrad loads a kernel")
+    try:
+        thread.start()
+    except RuntimeError:  # there are no new threads at the interpreter's end
+        return _load_alone(load)
+    thread.join()
+    if failures:
+        raise failures[0]
+    return loaded[0]
 
 
 def kernel_address(name: str, compute: str) -> int:
@@ -50,8 +76,7 @@ def kernel_address(name: str, compute: str) -> int:
     """
     found = _ADDRESSES.get((name, compute))
     if found is None:
-        with _alone():
-            found = _ADDRESSES[name, compute] = _load_kernel(name, compute)
+        found = _ADDRESSES[name, compute] = _load_in_peace(lambda: _load_kernel(name, compute))
     return found
 
 
@@ -95,32 +120,27 @@ Compiled = tuple[Callable[..., int], int]
 
 def load_run() -> Compiled:
     """``entry.run``, compiled if need be: every result comes from it."""
-    with _alone():
-        return _load("entry", "run", 7)
+    return _load_in_peace(lambda: _load("entry", "run", 7))
 
 
 def load_run_known() -> Compiled:
     """``entry.run_known``: the same for calls that were made before."""
-    with _alone():
-        return _load("entry", "run_known", 9)
+    return _load_in_peace(lambda: _load("entry", "run_known", 9))
 
 
 def load_fingerprint() -> Compiled:
     """``objects.fingerprint``. It keeps the GIL, so that nobody draws over its picture."""
-    with _alone():
-        return _load("objects", "fingerprint", 8, nogil=False)
+    return _load_in_peace(lambda: _load("objects", "fingerprint", 8, nogil=False))
 
 
 def load_worker() -> Compiled:
     """``team.serve``: what a worker thread runs."""
-    with _alone():
-        return _load("team", "serve", 1)
+    return _load_in_peace(lambda: _load("team", "serve", 1))
 
 
 def load_run_together() -> int:
     """The address of ``team.run_together``."""
-    with _alone():
-        return _load_run_together()
+    return _load_in_peace(_load_run_together)
 
 
 @cache

@@ -15,7 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
+from numba.core.registry import cpu_target
 
 from .. import windows
 from ..cache_directory import cache_directory
@@ -53,7 +54,19 @@ class _Impl(CompileResultCacheImpl):
 
 
 class KernelCache(FunctionCache):
+    """One kernel for one signature and one CPU, in files of its own.
+
+    Numba keeps all kinds of a function under one index, and two processes that add to it at once may leave one's code
+    under the other's name.
+    """
+
     _impl_class = _Impl
+
+    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+        super().__init__(function)
+        kind = repr((str(signature), cpu_target.target_context.codegen().magic_tuple()))
+        base = f"{self._impl.filename_base}-{hashlib.sha256(kind.encode()).hexdigest()[:16]}"
+        self._cache_file = IndexDataCacheFile(self._cache_path, base, source_stamp())
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         """What else a kernel depends on. Numba would add a digest of what it closes over, which no two processes share;
@@ -63,6 +76,8 @@ class KernelCache(FunctionCache):
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         try:
             found = super().load_overload(signature, target_context)
+            if found is not None and found.signature.args != signature.args:
+                raise ValueError("the code of another signature")
         except Exception:  # noqa: BLE001 - damaged or foreign files must never stop a call
             found = None
             with contextlib.suppress(OSError):  # an index that can't be read can't be added to
@@ -109,7 +124,7 @@ def _address(result: Any) -> int:
 
 def _compile(function: Callable[..., Any], signature: Any, **options: bool) -> Any:
     dispatcher = to_compile(function, KernelCompiler, **options)
-    dispatcher._cache = KernelCache(function)
+    dispatcher._cache = KernelCache(function, signature)
     with compiling():
         dispatcher.compile(signature)
     dispatcher.disable_compile()
