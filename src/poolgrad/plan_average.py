@@ -142,6 +142,8 @@ def _for_whole_planes(views: Views, record: Record) -> Booking | None:
     record["divisor"] *= math.prod(axis.count(0) for axis in axes)
     if gradients.steps[1] != source.dtype.itemsize:
         record["reading"] = codes.BY_ELEMENTS
+    # Next to nothing is read, so caches hold more of the result: up to twice their size stores past them take longer.
+    record["streaming"] = target.dtype.nbytes(target.count) >= 2 * plans.STREAM_FROM
     record["tile"], record["chunk"] = math.prod(planes.spatial), PLANES_AT_ONCE
     return "average_global", source.count, 2 * PLANES_AT_ONCE + LANES, PLANES_AT_ONCE
 
