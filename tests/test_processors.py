@@ -17,7 +17,7 @@ from poolgrad.kernels.runner import kernel_signature
 @pytest.mark.parametrize(
     ("name", "special"),
     [
-        ("average_doubling", {"stnp", "prfm"}),
+        ("average_doubling_3", {"stnp", "prfm"}),
         ("average_lanes", {"stnp", "fcvtn"}),
         ("average_repeating_3", {"stnp", "prfm"}),
         ("average_rolling", {"stnp", "prfm"}),

@@ -50,11 +50,11 @@ NARROWEST_WOVEN, NARROWEST_TOUCHING = 40, 60
 # Windows of 3 and a stride of 1 roll in such rows: planes of 11 columns and more take 0.4 to 0.9 of the time that any
 # other way takes, narrower ones a tenth more than in lanes.
 NARROWEST_ROLLING = 11
-# Windows of 3 and a stride of 2 double rows of such widths: beyond the caches in 0.5 to 0.8 of the time that any other
-# way takes; within them in 0.6 to 0.8 of it on 56 and 112 columns, and as long on 28.
+# Strides of 2 double rows of such widths: beyond the caches in 0.5 to 0.8 of the time that any other way takes. Within
+# them windows of 3 take 0.6 to 0.8 of it on 56 and 112 columns and as long on 28; windows of 2 are repeated as fast.
 NARROWEST_DOUBLING = 24
-# Windows that touch are repeated in such rows. Beyond the caches that takes 0.5 to 0.9 of the time that any other way
-# takes, on 28 columns as long; within them as long on 56 columns and more, 0.7 of it on 224, and longer on 28.
+# Other windows that touch are repeated in such rows. Beyond the caches that takes 0.5 to 0.9 of the time of any other
+# way, and as long on 28 columns; within them as long on 56 columns and more, 0.7 of it on 224, and longer on 28.
 NARROWEST_REPEATING_BEYOND_CACHES, NARROWEST_REPEATING = 16, 60
 # Channels that are worked on together, and numbers in all their slots.
 MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 16
@@ -106,8 +106,8 @@ def plan_average(
             _for_whole_planes(views, record)
             or _in_pixels(views, record)
             or _rolling(views, record)
-            or _repeating(views, record)
             or _doubling(views, record)
+            or _repeating(views, record)
             or _woven(views, record)
             or _in_lanes(views, record)
             or _in_rows(views, record)
@@ -216,19 +216,20 @@ def _repeating(views: Views, record: Record) -> Booking | None:
 
 
 def _doubling(views: Views, record: Record) -> Booking | None:
-    """Windows of 3 x 3 with a stride of 2 and a padding of 1."""
+    """Windows of 2 x 2, or of 3 x 3 with a padding of 1, with a stride of 2."""
     _, rows, columns = views.axes
+    size, itemsize, streaming = columns.kernel, int(record["itemsize"][0]), bool(record["streaming"][0])
     usual = all(
-        (axis.rule, axis.kernel, axis.stride, axis.pad, axis.size) == (FIXED, 3, 2, 1, 2 * axis.out)
+        (axis.rule, axis.kernel, axis.stride, axis.pad, axis.size) == (FIXED, size, 2, size - 2, 2 * axis.out)
         for axis in (rows, columns)
     )
     wide = columns.size >= max(NARROWEST_DOUBLING, 2 * LANES)
-    if not (usual and wide):
+    pays = size == 3 or (size == 2 and streaming)
+    if not (usual and wide and pays):
         return None
-    itemsize, streaming = int(record["itemsize"][0]), bool(record["streaming"][0])
     pitch = -(-columns.size * itemsize // codes.PAGE) * codes.PAGE // itemsize
     numbers = 4 * pitch + codes.PAGE // 4 // itemsize
-    return _flowing("average_doubling", views, record, streaming, pitch, numbers)
+    return _flowing(f"average_doubling_{size}", views, record, streaming, pitch, numbers)
 
 
 def _flowing(name: str, views: Views, record: Record, streaming: bool, pitch: int, numbers: int) -> Booking | None:

@@ -84,7 +84,8 @@ def kernel_address(name: str, compute: str) -> int:
 _MODULES = {
     "average": "average",
     "average_blocks": "average_blocks",
-    "average_doubling": "average_doubling",
+    "average_doubling_2": "average_doubling",
+    "average_doubling_3": "average_doubling",
     "average_global": "average_global",
     "average_lanes": "average_lanes",
     "average_pixels": "average_pixels",
