@@ -64,6 +64,7 @@ void disconnect(Thread* thread) {
 
 void end_thread(void* data) {
     Thread* thread = static_cast<Thread*>(data);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);  // close() would obey a late cancel, and keep the lock
     pthread_mutex_lock(&starting);
     close_pipes(thread);
     for (Thread** link = &connected; *link; link = &(*link)->next)
@@ -81,9 +82,12 @@ void end_thread(void* data) {
 void before_fork() { pthread_mutex_lock(&starting); }
 void after_fork() { pthread_mutex_unlock(&starting); }
 void after_fork_in_child() {
+    int cancelable;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
     for (Thread* thread = connected; thread; thread = thread->next) close_pipes(thread);
     if (control >= 0) close(control);
     control = -1;
+    pthread_setcancelstate(cancelable, nullptr);
     after_fork();
 }
 
