@@ -37,7 +37,8 @@ def piece(function: Any) -> Any:
     if name in _NAMES:
         raise ValueError(f"there is a piece {function.__qualname__} already: give each kind a name with piece_named")
     _NAMES.add(name)
-    return to_compile(function, PieceCompiler, **_OPTIONS)
+    # Said aloud: an option that is not set is taken over from the caller that is being compiled.
+    return to_compile(function, PieceCompiler, forceinline=False, **_OPTIONS)
 
 
 def piece_named(name: str) -> Any:
