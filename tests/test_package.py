@@ -150,7 +150,7 @@ def test_an_interrupted_first_call_does_no_harm(tmp_path: Path) -> None:
     done = python(code, POOLGRAD_CACHE_DIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     interrupted, _, result = done.stdout.partition(" ")
-    assert int(interrupted) >= 2
+    assert int(interrupted) >= 1
     assert result == "[[[0.25, 0.25], [0.25, 0.25]]]\n"
 
 

@@ -45,7 +45,8 @@ def _load_alone(load: Callable[[], Loaded]) -> Loaded:
 
 def _load_in_peace(load: Callable[[], Loaded]) -> Loaded:
     """The same, to its end. In the main thread a signal handler may raise anywhere, as Ctrl-C does, and would leave
-    Numba half imported or a kernel half compiled: so another thread loads, also if nobody waits for it any more."""
+    Numba half imported or a kernel half compiled: so another thread loads, also if nobody waits for it any more.
+    Callers remember what they got, and ``load`` does too, for the next one who asks."""
     if threading.current_thread() is not threading.main_thread():
         return _load_alone(load)
     loaded: list[Loaded] = []
@@ -119,26 +120,31 @@ def is_loaded(name: str, compute: str) -> bool:
 Compiled = tuple[Callable[..., int], int]
 
 
+@cache
 def load_run() -> Compiled:
     """``entry.run``, compiled if need be: every result comes from it."""
     return _load_in_peace(lambda: _load("entry", "run", 7))
 
 
+@cache
 def load_run_known() -> Compiled:
     """``entry.run_known``: the same for calls that were made before."""
     return _load_in_peace(lambda: _load("entry", "run_known", 9))
 
 
+@cache
 def load_fingerprint() -> Compiled:
     """``objects.fingerprint``. It keeps the GIL, so that nobody draws over its picture."""
     return _load_in_peace(lambda: _load("objects", "fingerprint", 8, nogil=False))
 
 
+@cache
 def load_worker() -> Compiled:
     """``team.serve``: what a worker thread runs."""
     return _load_in_peace(lambda: _load("team", "serve", 1))
 
 
+@cache
 def load_run_together() -> int:
     """The address of ``team.run_together``."""
     return _load_in_peace(_load_run_together)

@@ -86,15 +86,14 @@ void both_start_after() {
   if (child != 0) std::printf("child %d\n", exit_code_of(child));
 }
 
-// Threads are in the middle of calls, holding whatever they hold, while the process forks.
-void fork_among_threads() {
+// Forks again and again while threads do something, holding whatever they hold; every child's call must be refused.
+void fork_beside(void (*something)(int64_t turn)) {
   CHECK(aclInit(nullptr));
   std::atomic<bool> stop(false);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; i++) {
-    threads.emplace_back([&stop] {
-      const int64_t two = 2;
-      while (!stop) CHECK(aclDestroyIntArray(aclCreateIntArray(&two, 1)));
+    threads.emplace_back([&stop, something] {
+      for (int64_t turn = 0; !stop; turn++) something(turn);
     });
   }
   int wrong = 0;
@@ -102,6 +101,7 @@ void fork_among_threads() {
     const pid_t child = fork();
     if (child == 0) {
       uint32_t count = 0;
+      alarm(20);  // a child that hangs is wrong, too
       _exit(aclrtGetDeviceCount(&count) == ACL_SUCCESS ? 1 : 0);
     }
     wrong += exit_code_of(child) != 0;
@@ -110,6 +110,20 @@ void fork_among_threads() {
   for (std::thread& thread : threads) thread.join();
   CHECK(aclFinalize());
   std::printf("wrong %d\n", wrong);
+}
+void fork_among_threads() {
+  fork_beside([](int64_t) {
+    const int64_t two = 2;
+    CHECK(aclDestroyIntArray(aclCreateIntArray(&two, 1)));
+  });
+}
+// Threads that ask for the time all the while, as those that log do: at the fork one of them holds the zone's lock.
+void fork_among_clocks() {
+  fork_beside([](int64_t turn) {
+    struct tm parts;
+    const time_t now = turn;
+    localtime_r(&now, &parts);
+  });
 }
 
 // Children are made all the time while the server starts, and live on: none may hold on to what tells of its end.
@@ -219,33 +233,6 @@ void call_left() {
   std::printf("memory %d\n", memory != nullptr);
   std::fflush(stdout);
   _exit(0);
-}
-
-// Threads that ask for the time all the while, as those that log do: at the fork one of them holds the zone's lock.
-void fork_among_clocks() {
-  CHECK(aclInit(nullptr));
-  std::atomic<bool> stop(false);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; i++) {
-    threads.emplace_back([&stop] {
-      struct tm parts;
-      for (time_t now = 0; !stop; now++) localtime_r(&now, &parts);
-    });
-  }
-  int wrong = 0;
-  for (int i = 0; i < 50; i++) {
-    const pid_t child = fork();
-    if (child == 0) {
-      uint32_t count = 0;
-      alarm(20);
-      _exit(aclrtGetDeviceCount(&count) == ACL_SUCCESS ? 1 : 0);
-    }
-    wrong += exit_code_of(child) != 0;
-  }
-  stop = true;
-  for (std::thread& thread : threads) thread.join();
-  CHECK(aclFinalize());
-  std::printf("wrong %d\n", wrong);
 }
 
 // A child that lives on, and threads that ended meanwhile. Says "ready" and waits for the end of its input.
