@@ -560,14 +560,15 @@ def test_the_first_bad_index_of_every_way(way: Any, taken: list[str]) -> None:
 
 def test_rows_too_long_for_scratch_are_scattered(taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "PART_BUDGET", 4096)
-    for dtype in (np.float32, np.float16):
-        shape = (1, 8, 4, 64)
-        grad, indices = gradients_and_indices(shape, dtype, np.int32, 2, 2, 0, False)
-        first = poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, 2)
+    for dtype, kernel in ((np.float32, 2), (np.float16, 2), (np.float16, 3)):
+        shape = (1, 8, 2 * kernel, 32 * kernel)
+        grad, indices = gradients_and_indices(shape, dtype, np.int32, kernel, kernel, 0, False)
+        first = poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, kernel)
         x = channels_last(np.zeros(shape, dtype))
-        last = poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, channels_last(indices), 2)
+        last = poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, channels_last(indices), kernel)
         assert_same_bits(last, first)
-    assert taken == ["scatter_dense", "max_blocks_2_2", "max_pairs", "scatter"]  # pairs need no scratch
+    # Floats and pairs need no scratch.
+    assert taken == ["max_tiles_2", "max_blocks_2_2", "max_pairs", "scatter", "scatter_dense", "scatter"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -100,12 +100,12 @@ def is_doubling(made: plan.Plan) -> bool:
 
 
 def can_double(made: plan.Plan) -> bool:
-    """Whether windows are 2 wide, or 3 and padded by 1, two elements to each, and those of a row fill a vector."""
+    """Whether windows are 2 wide, two elements to each, or 3 and padded by 1, and those of a row fill a vector."""
     numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
-    usual = numbers in ([(2, 2), (2, 2), (0, 0)], [(3, 3), (2, 2), (1, 1)])
     size, out = made.record[0]["size"][1:], made.record[0]["out"][1:]
-    wide = out[1] >= 8 and made.call.tensor(made.output).dtype.itemsize > 2
-    return bool(usual and wide and (size == 2 * out).all())
+    touching = numbers == [(2, 2), (2, 2), (0, 0)] and (size == 2 * out).all()
+    wide = size[1] >= 16 and made.call.tensor(made.output).dtype.itemsize > 2
+    return bool(wide and (touching or numbers == [(3, 3), (2, 2), (1, 1)]))
 
 
 def is_repeating(made: plan.Plan) -> bool:
@@ -272,11 +272,46 @@ def test_rolling_rows_of_strided_gradients(monkeypatch: Any) -> None:
 @pytest.mark.parametrize(("kernel", "pad"), [(2, 0), (3, 1)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_doubled_rows_of_strided_gradients(dtype: Any, kernel: int, pad: int, monkeypatch: Any) -> None:
-    """Even planes of every width, split anywhere; rows may lie apart, in reverse, or on one another."""
-    windows = range(8, 42)
-    cases = [(grad, (2, 3, 8, 2 * grad.shape[3]), (kernel, 2, pad)) for grad in strided_gradients(windows, 4, dtype)]
+    """Planes of every width, split anywhere; rows may lie apart, in reverse, or on one another."""
+    cases = [
+        (grad, (2, 3, 8 - odd, 2 * grad.shape[3] - odd), (kernel, 2, pad))
+        for grad in strided_gradients(range(9, 42), 4, dtype)
+        for odd in range(kernel - 1)
+    ]
     plans = check_in_any_parts(cases, DOUBLING | {"STREAM_FROM": 0}, monkeypatch)
     assert all(is_doubling(made) for made in plans)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rolling_rows_in_any_parts(dtype: Any, monkeypatch: Any) -> None:
+    """Planes of every width, split anywhere; rows may lie apart, in reverse, or on one another."""
+    cases = [(grad, grad.shape, (3, 1, 1)) for grad in strided_gradients(range(8, 42), 5, dtype)]
+    plans = check_in_any_parts(cases, ROLLING | {"STREAM_FROM": 0}, monkeypatch)
+    assert all(is_rolling(made) for made in plans)
+
+
+@pytest.mark.parametrize("numbers", [(2, 2), (3, 2, 1), (3, 3)])
+@pytest.mark.parametrize("width", [48, 49])
+def test_a_beginning_that_stays_in_the_caches(width: int, numbers: tuple[int, ...], monkeypatch: Any) -> None:
+    """Of each part some rows are stored and the others streamed: none, some of a plane, planes, or all of them."""
+    kernel, stride, pad = (*numbers, 0)[:3]
+    shape = (2, 3, 12, width)
+    grad = gradient((2, 3, *((n + 2 * pad - kernel) // stride + 1 for n in shape[2:])))
+    row, written = 4 * width, 4 * width * 12 * 6
+    limits = DOUBLING | REPEATING | {"NARROWEST_DOUBLING": 0, "STREAM_FROM": written}
+    for rows in (0, 1, 5, 12, 17, 35, 36, 100):
+        plans = check_in_any_parts(
+            [(grad, shape, numbers)],
+            limits | {"KEPT_BY_PART": rows * row + row // 2, "KEPT_IN_ALL": 1 << 30},
+            monkeypatch,
+        )
+        assert all(is_doubling(made) or is_repeating(made) for made in plans)
+        assert all(made.record["streaming"][0] for made in plans)
+        assert [(made.parts, int(made.record["kept"][0])) for made in plans] == [(1, 0), (7, rows)]
+    plans = check_in_any_parts([(grad, shape, numbers)], limits | {"KEPT_IN_ALL": 7 * 3 * row}, monkeypatch)
+    assert [int(made.record["kept"][0]) for made in plans] == [0, 3]
+    plans = check_in_any_parts([(grad, shape, numbers)], limits | {"STREAM_FROM": written // 2}, monkeypatch)
+    assert [int(made.record["kept"][0]) for made in plans] == [0, 0]
 
 
 @pytest.mark.parametrize("stride", [2, 3, 4])
@@ -317,7 +352,8 @@ def strided_gradients(windows: Sequence[int], rows: int, dtype: Any) -> list[Arr
 def check_in_any_parts(
     cases: list[tuple[Array, tuple[int, ...], tuple[int, ...]]], limits: dict[str, int], monkeypatch: Any
 ) -> list[plan.Plan]:
-    """The same bits with limits as without special rows, as a whole and in parts of a row, and nothing beyond."""
+    """The same bits with limits as without special rows, as a whole and in parts, and nothing beyond: at multiples of
+    16 bytes, at others of a number's size, and between these."""
     with_limits(monkeypatch, UNWOVEN)
     expected = [poolgrad.avg_pool2d_backward(grad, shape, *numbers) for grad, shape, numbers in cases]
     plans = recording(monkeypatch)
@@ -326,12 +362,14 @@ def check_in_any_parts(
         for parts in (1 << 30, 1):
             with_limits(monkeypatch, limits | {"BYTES_PER_PART": parts})
             for (grad, shape, numbers), answer in zip(cases, expected, strict=True):
-                room = np.full(answer.size + 32, 77, answer.dtype)
-                out = room[16:-16].reshape(shape)
-                poolgrad.avg_pool2d_backward(grad, shape, *numbers, out=out)
-                assert out.tobytes() == answer.tobytes(), (shape, grad.strides)
-                assert (room[:16] == 77).all()
-                assert (room[-16:] == 77).all()
+                for place in (0, 4, 8, 12, 1):
+                    room = np.full(answer.nbytes + 128, 77, np.uint8)
+                    begin = 64 + (place - room.ctypes.data) % 16
+                    out = room[begin : begin + answer.nbytes].view(answer.dtype).reshape(shape)
+                    poolgrad.avg_pool2d_backward(grad, shape, *numbers, out=out)
+                    assert out.tobytes() == answer.tobytes(), (shape, grad.strides, place)
+                    assert (room[:begin] == 77).all()
+                    assert (room[begin + answer.nbytes :] == 77).all()
     finally:
         poolgrad.set_num_threads(2)
     assert len(plans) == 2 * len(cases)

@@ -18,6 +18,7 @@ from poolgrad.kernels.runner import kernel_signature
     ("name", "special"),
     [
         ("average_doubling_3", {"stnp", "prfm"}),
+        ("average_doubling_3_odd", {"stnp", "prfm"}),
         ("average_lanes", {"stnp", "fcvtn"}),
         ("average_repeating_3", {"stnp", "prfm"}),
         ("average_rolling", {"stnp", "prfm"}),

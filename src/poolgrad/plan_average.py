@@ -56,6 +56,10 @@ NARROWEST_DOUBLING = 24
 # Other windows that touch are repeated in such rows. Beyond the caches that takes 0.5 to 0.9 of the time of any other
 # way, and as long on 28 columns; within them as long on 56 columns and more, 0.7 of it on 224, and longer on 28.
 NARROWEST_REPEATING_BEYOND_CACHES, NARROWEST_REPEATING = 16, 60
+# Of results up to twice as large as caches, a beginning of so many bytes is not written past them if little is read and
+# threads share the way past them: two of them take nine tenths of the time. One thread alone, or larger results, would
+# take as long or longer.
+KEPT_BY_PART, KEPT_IN_ALL = 12 << 20, 24 << 20
 # Channels that are worked on together, and numbers in all their slots.
 MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 16
 # Gradients that are read at once where each fills a plane.
@@ -198,7 +202,7 @@ def _rolling(views: Views, record: Record) -> Booking | None:
     pitch = _whole_vectors(columns.size) + LANES
     # As much is read as is written: if both together leave the caches, stores past them save a fifth to a half.
     both = sum(tensor.dtype.nbytes(tensor.count) for tensor in (views.source, views.target))
-    return _flowing("average_rolling", views, record, both >= plans.STREAM_FROM, pitch, 4 * pitch)
+    return _flowing("average_rolling", views, record, both >= plans.STREAM_FROM, pitch, 6 * pitch)
 
 
 def _repeating(views: Views, record: Record) -> Booking | None:
@@ -220,7 +224,8 @@ def _doubling(views: Views, record: Record) -> Booking | None:
     _, rows, columns = views.axes
     size, itemsize, streaming = columns.kernel, int(record["itemsize"][0]), bool(record["streaming"][0])
     usual = all(
-        (axis.rule, axis.kernel, axis.stride, axis.pad, axis.size) == (FIXED, size, 2, size - 2, 2 * axis.out)
+        (axis.rule, axis.kernel, axis.stride, axis.pad) == (FIXED, size, 2, size - 2)
+        and 0 <= 2 * axis.out - axis.size <= size - 2
         for axis in (rows, columns)
     )
     wide = columns.size >= max(NARROWEST_DOUBLING, 2 * LANES)
@@ -229,7 +234,8 @@ def _doubling(views: Views, record: Record) -> Booking | None:
         return None
     pitch = -(-columns.size * itemsize // codes.PAGE) * codes.PAGE // itemsize
     numbers = 4 * pitch + codes.PAGE // 4 // itemsize
-    return _flowing(f"average_doubling_{size}", views, record, streaming, pitch, numbers)
+    name = f"average_doubling_{size}_odd" if columns.size % 2 else f"average_doubling_{size}"
+    return _flowing(name, views, record, streaming, pitch, numbers)
 
 
 def _flowing(name: str, views: Views, record: Record, streaming: bool, pitch: int, numbers: int) -> Booking | None:
@@ -242,7 +248,17 @@ def _flowing(name: str, views: Views, record: Record, streaming: bool, pitch: in
     if not (even and floats and fits):
         return None
     record["streaming"], record["chunk"], record["pitch"] = streaming, numbers, pitch
+    record["kept"] = _kept(views, parts_for(rows_in_all, views.source, views.target))
     return name, rows_in_all, numbers, 0
+
+
+def _kept(views: Views, parts: int) -> int:
+    """How many rows each part writes into the caches before it writes past them."""
+    _, source, target, *_ = views
+    read, written = (tensor.dtype.nbytes(tensor.count) for tensor in (source, target))
+    if parts == 1 or 2 * read > written or written >= 2 * plans.STREAM_FROM:
+        return 0
+    return min(KEPT_BY_PART, KEPT_IN_ALL // parts) // target.dtype.nbytes(views.axes[2].size)
 
 
 def _woven(views: Views, record: Record) -> Booking | None:

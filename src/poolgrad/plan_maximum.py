@@ -106,7 +106,6 @@ def plan_maximum(
     # Sums of halves need a float32 plane to grow in; floats grow in the output itself.
     record["plain"] = target.dtype.name == compute
     record["direct"] = record["plain"] or not flows
-    record["dense"] = target.has_dense_planes
     # A cache that is to hold the output would hold the inputs, too.
     traffic = sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
     record["streaming"] = traffic >= plans.STREAM_FROM
@@ -195,9 +194,9 @@ def _by_tiles(
     if stride == PAIR and not record["plain"]:
         _set_windows(record, axes)
         return _Way("max_pairs", count, _astray(record))
-    if not (record["plain"] or record["dense"]):
+    if not (record["plain"] or views[2].has_dense_planes):
         return None
-    floats = GATHERED + stride * columns.size + ROOM + columns.out + ROOM
+    floats = 0 if record["plain"] else GATHERED + stride * columns.size + ROOM + columns.out + ROOM
     if not _fits(record, floats, parts):
         return None
     _set_windows(record, axes)

@@ -87,6 +87,7 @@ _MODULES = {
     "average_blocks": "average_blocks",
     "average_doubling_2": "average_doubling",
     "average_doubling_3": "average_doubling",
+    "average_doubling_3_odd": "average_doubling",
     "average_global": "average_global",
     "average_lanes": "average_lanes",
     "average_pixels": "average_pixels",

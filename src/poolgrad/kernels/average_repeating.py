@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .flowing import aside_of, bytes_ahead, copy_row, copy_row_past_caches, flowing_kernel
+from .flowing import aside_of, bytes_ahead, copy_row, flowing_kernel
 from .geometry import COLUMNS, ROWS
 from .memory import inlined_piece, piece_named
 from .record import LANES, REPEATED_AT_ONCE
@@ -41,7 +41,7 @@ def _kernel(name: str, stride: int) -> Any:
 
     @inlined_piece
     def repeat_rows(
-        plan: Any, source: int, target: int, low: int, high: int, by: Any, streaming: bool, floats: int, unit: Any
+        plan: Any, source: int, target: int, low: int, high: int, by: Any, way: int, floats: int, unit: Any
     ) -> None:
         """Rows ``low`` to ``high`` of a plane."""
         windows, columns, step = plan.out[COLUMNS], plan.size[COLUMNS], plan.result_steps[3]
@@ -60,10 +60,7 @@ def _kernel(name: str, stride: int) -> Any:
                 else:
                     fill(repeated, 0, width, unit)
                 for i in range(stop - h):
-                    if streaming:
-                        copy_row_past_caches(at + i * step, repeated, width, unit)
-                    else:
-                        copy_row(at + i * step, repeated, width, unit)
+                    copy_row(at + i * step, repeated, width, way, unit)
                 row, at, done = row + some * plan.itemsize, at + width * plan.itemsize, done + some
             h = stop
 

@@ -13,7 +13,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .flowing import WAITING, bytes_ahead, flowing_kernel
+from .emitting import stream_run
+from .flowing import (
+    STORED,
+    STREAMED_FROM_SCRATCH,
+    WAITING,
+    bytes_ahead,
+    flowing_kernel,
+)
 from .geometry import COLUMNS, ROWS
 from .memory import inlined_piece, piece_named
 from .record import LANES, PAGE
@@ -82,24 +89,31 @@ _stream_backward = _roller("streamed_backward", stream, forward=False)
 
 @inlined_piece
 def _roll_rows(
-    plan: Any, source: int, target: int, low: int, high: int, by: Any, streaming: bool, floats: int, unit: Any
+    plan: Any, source: int, target: int, low: int, high: int, by: Any, way: int, floats: int, unit: Any
 ) -> None:
     """Rows ``low`` to ``high`` of a plane."""
     columns, step, between = plan.size[COLUMNS], plan.result_steps[3], plan.grad_steps[3]
     pad, soon, pitch = plan.pad[ROWS], bytes_ahead(plan), plan.pitch * plan.itemsize
     sums, zeros, unused = floats, floats + 2 * pitch, floats + 3 * pitch
+    even, odd = floats + 4 * pitch, floats + 5 * pitch  # rows that are written when the next one is made
     fill(sums, 0, 2 * plan.pitch, unit)
     for h in range(max(low - 2, -pad), high):
         at, oh = target + h * step, h + pad
         row = source + oh * between if oh < plan.out[ROWS] else zeros
         if h < low:  # a row that flows into these, too
             _roll(unused, row, row + soon, by, sums, columns, unit)
-        elif not streaming:
+        elif way == STORED:
             _roll(at, row, row + soon, by, sums, columns, unit)
+        elif way == STREAMED_FROM_SCRATCH:
+            _roll(odd if h % 2 else even, row, row + soon, by, sums, columns, unit)
+            if h > low:
+                stream_run(at - step, even if h % 2 else odd, columns, unit)
         elif LANES * plan.itemsize < (at - row) % PAGE < WAITING:  # its loads would wait for stores
             _stream_backward(at, row, row + soon, by, sums, columns, unit)
         else:
             _stream_forward(at, row, row + soon, by, sums, columns, unit)
+    if way == STREAMED_FROM_SCRATCH:
+        stream_run(target + (high - 1) * step, even if high % 2 else odd, columns, unit)
 
 
 average_rolling = flowing_kernel("average_rolling", _roll_rows)

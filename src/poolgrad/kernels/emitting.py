@@ -12,7 +12,7 @@ from .halves import load_bfloats, load_halves, store_bfloats, store_halves, stre
 from .memory import inlined_piece, piece
 from .record import BFLOAT16, FLOAT16, LANES, LINE
 from .rows import load_row, store_row
-from .vectors import itemsize, load, store, stream
+from .vectors import itemsize, load, store, stream, stream_number, stream_sixteen_bytes
 
 
 @inlined_piece
@@ -87,3 +87,26 @@ def emit(target: int, source: int, n: int, code: int, streaming: bool, is_last: 
         store_row(target + done * storage, storage, code, source + done * itemsize(unit), n - done, unit)
         done = n
     return done
+
+
+@piece
+def stream_run(target: int, source: int, columns: int, unit: Any) -> None:
+    """A row of numbers of the compute type past the caches; they may lie at any multiples of their size.
+
+    Those that do not fill 16 bytes go one by one. Where rows touch and follow each other at once, the processor puts
+    the end of one and the beginning of the next together and writes a whole cache line. What was stored just before
+    could be loaded only when all stores before it are done: better write a row after the next one is made.
+    """
+    few = 16 // itemsize(unit)
+    w = -target % 16 // itemsize(unit)
+    for i in range(w):
+        stream_number(target, source, i, unit)
+    while w <= columns - LANES:
+        stream(target, w, load(source, w, unit))
+        w += LANES
+    while w <= columns - few:
+        stream_sixteen_bytes(target, source, w, unit)
+        w += few
+    while w < columns:
+        stream_number(target, source, w, unit)
+        w += 1

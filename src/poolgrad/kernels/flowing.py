@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .emitting import stream_run
 from .geometry import COLUMNS, ROWS, count_of
 from .memory import inlined_piece, piece_named
 from .record import AHEAD, LANES, NOTHING, PAGE
@@ -17,6 +18,10 @@ from .vectors import as_unit, fence, load, splat, store, stream
 # A processor takes a load for one of what a store has yet to write if their places in a page agree, and lets it wait.
 # Of stores past the caches so many bytes may be waiting: what is loaded in the same loop should not lie there.
 WAITING = 512
+
+# How rows are written: into the caches; past them; or made in scratch, and past the caches from there, since not every
+# row begins with one of the 16 bytes that vectors are streamed to.
+STORED, STREAMED, STREAMED_FROM_SCRATCH = range(3)
 
 
 @inlined_piece
@@ -44,7 +49,28 @@ def _copier(name: str, put: Any) -> Any:
     return copy
 
 
-copy_row, copy_row_past_caches = _copier("copied", store), _copier("copied_past_caches", stream)
+_copy_into_caches, _copy_past_caches = _copier("copied", store), _copier("copied_past_caches", stream)
+
+
+@inlined_piece
+def copy_row(target: int, source: int, columns: int, way: int, unit: Any) -> None:
+    """A row of the result that is made already, of a vector at least."""
+    if way == STORED:
+        _copy_into_caches(target, source, columns, unit)
+    elif way == STREAMED:
+        _copy_past_caches(target, source, columns, unit)
+    else:
+        stream_run(target, source, columns, unit)
+
+
+@inlined_piece
+def _way_past_caches(plan: Any, result: int) -> int:
+    """How rows of this result can be written that should not stay in the caches."""
+    to, row = plan.result_steps, plan.size[COLUMNS] * plan.itemsize
+    places = result | to[0] | to[1] | to[3]
+    if (places | row) % 16 == 0:
+        return STREAMED
+    return STREAMED_FROM_SCRATCH if places % plan.itemsize == 0 and to[3] == row else STORED
 
 
 def flowing_kernel(name: str, make_rows: Any) -> Any:
@@ -57,18 +83,18 @@ def flowing_kernel(name: str, make_rows: Any) -> Any:
         plan = records[0]
         fill(floats, 0, plan.chunk, unit)
         to, height = plan.result_steps, plan.size[ROWS]
-        aligned = (result | to[0] | to[1] | to[3] | plan.size[COLUMNS] * plan.itemsize) % 16 == 0
-        streaming = plan.streaming and aligned
+        past = _way_past_caches(plan, result) if plan.streaming else STORED
+        kept = begin + plan.kept  # the first rows stay in the caches
         by = splat(as_unit(plan.divisor * count_of(plan, ROWS, 0) * count_of(plan, COLUMNS, 0), unit))
         at = begin
         while at < end:  # plane by plane
             plane, low = at // height, at % height
-            high = min(height, low + end - at)
+            high = min(height, low + (kept if at < kept < end else end) - at)
             n, c = plane // plan.channels, plane % plan.channels
-            source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
-            make_rows(plan, source, result + n * to[0] + c * to[1], low, high, by, streaming, floats, unit)
+            source, target = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1], result + n * to[0] + c * to[1]
+            make_rows(plan, source, target, low, high, by, STORED if at < kept else past, floats, unit)
             at += high - low
-        if streaming:
+        if past != STORED:
             fence()
         return NOTHING
 

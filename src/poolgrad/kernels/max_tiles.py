@@ -1,8 +1,8 @@
 """The gradient of every maximum over windows that lie side by side, k = s: each window is its own small square.
 
 Each element asks for its gradient, as in tiles.py: every vector is written once, and nothing is scattered. Rows of
-windows are laid straight into the output. What goes past the caches is written in whole cache lines; rows that do not
-lie where that can be done are gathered in scratch first, and so are numbers that must be rounded.
+windows are laid straight into the output, past the caches if rows lie where vectors can be streamed to. Numbers that
+must be rounded are gathered in scratch first.
 
 A gradient whose index lies outside its window finds no place here. Then the plane is done again by scattering, which
 also finds the first index that is outside its plane.
@@ -118,7 +118,6 @@ def by_tiles(
     overrun = columns % LANES > 0 or covered < width
     aligned = row_step % 16 == 0 and width * size % 16 == 0
     past = plan.streaming and plan.plain and aligned and (plan.followed or not overrun)
-    direct = plan.plain and not (plan.streaming and plan.dense)
     widened = floats + (GATHERED + stride * width + ROOM) * size
     scratch = widened + (columns + ROOM) * size
     for p in range(begin, end):
@@ -140,7 +139,7 @@ def by_tiles(
             at = target + oh * stride * row_step
             if oh < streamed:
                 found &= stream_row(grads, where, code, columns, at, row_step, width, row, unit)
-            elif direct:
+            elif plan.plain:
                 found &= lay_row(grads, where, code, columns, at, row_step, width, row, unit)
                 for r in range(stride):
                     for w in range(covered, width):

@@ -52,9 +52,9 @@ _NUMBER_FIELDS = (
     "writing",
     "plain",  # the result is of the compute type
     "streaming",  # write past the caches
+    "kept",  # but for so many rows of each part
     "direct",  # scatter into the output itself
     "sidestepping",  # but into scratch where loads of indices would wait for stores to the output
-    "dense",  # the rows of a result plane touch: it is one run of memory
     "followed",  # all gradients and all indices are runs of memory: behind a plane is another one
     "wide_row",  # numbers of a widened row of gradients
     "tile",  # columns at once

@@ -121,6 +121,30 @@ def stream(typing_context: Any, base: types.Type, index: types.Type, vector: typ
     return types.void(types.int64, types.int64, vector), generate
 
 
+def _copier_past_caches(type_of: Any) -> Any:
+    """What copies one value of a type that is made for the type of an element."""
+
+    @intrinsic
+    def copy(typing_context: Any, target: types.Type, source: types.Type, index: types.Type, unit: types.Type) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+            element = context.get_value_type(unit)
+            kind, size = type_of(element, unit.bitwidth)
+            value = builder.load(pointer_to(builder, args[1], args[2], element, kind), align=1)
+            written = builder.store(value, pointer_to(builder, args[0], args[2], element, kind), align=size)
+            written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT32, 1)]))
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64, unit), generate
+
+    return copy
+
+
+# From one place in memory to another past the caches: an element (processors have such stores for integers only), and
+# as many as fill 16 bytes. Where they go must be a multiple of that size.
+stream_number = _copier_past_caches(lambda element, bits: (ir.IntType(bits), bits // 8))
+stream_sixteen_bytes = _copier_past_caches(lambda element, bits: (ir.VectorType(element, 128 // bits), 16))
+
+
 @intrinsic(prefer_literal=True)
 def copy_lanes(
     typing_context: Any, target: types.Type, source: types.Type, index: types.Type, unit: types.Type, lanes: types.Type
