@@ -12,7 +12,7 @@ from .halves import load_bfloats, load_halves, store_bfloats, store_halves, stre
 from .memory import inlined_piece, piece
 from .record import BFLOAT16, FLOAT16, LANES, LINE
 from .rows import load_row, store_row
-from .vectors import itemsize, load, store, stream, stream_number, stream_sixteen_bytes
+from .vectors import itemsize, load, store, stream, stream_16_bytes, stream_32_bytes, stream_number
 
 
 @inlined_piece
@@ -91,21 +91,25 @@ def emit(target: int, source: int, n: int, code: int, streaming: bool, is_last: 
 
 @piece
 def stream_run(target: int, source: int, columns: int, unit: Any) -> None:
-    """A row of numbers of the compute type past the caches; they may lie at any multiples of their size.
+    """A row of eight and more numbers of the compute type past the caches, to any multiples of their size.
 
     Those that do not fill 16 bytes go one by one. Where rows touch and follow each other at once, the processor puts
     the end of one and the beginning of the next together and writes a whole cache line. What was stored just before
     could be loaded only when all stores before it are done: better write a row after the next one is made.
     """
-    few = 16 // itemsize(unit)
-    w = -target % 16 // itemsize(unit)
+    size = itemsize(unit)
+    few, many = 16 // size, 32 // size
+    w = -target % 16 // size
     for i in range(w):
         stream_number(target, source, i, unit)
-    while w <= columns - LANES:
-        stream(target, w, load(source, w, unit))
-        w += LANES
-    while w <= columns - few:
-        stream_sixteen_bytes(target, source, w, unit)
+    if (target + w * size) % 32 != 0:
+        stream_16_bytes(target, source, w, unit)
+        w += few
+    while w <= columns - many:
+        stream_32_bytes(target, source, w, unit)
+        w += many
+    if w <= columns - few:
+        stream_16_bytes(target, source, w, unit)
         w += few
     while w < columns:
         stream_number(target, source, w, unit)

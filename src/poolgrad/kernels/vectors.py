@@ -140,9 +140,10 @@ def _copier_past_caches(type_of: Any) -> Any:
 
 
 # From one place in memory to another past the caches: an element (processors have such stores for integers only), and
-# as many as fill 16 bytes. Where they go must be a multiple of that size.
+# as many as fill some bytes. Where they go must be a multiple of that size.
 stream_number = _copier_past_caches(lambda element, bits: (ir.IntType(bits), bits // 8))
-stream_sixteen_bytes = _copier_past_caches(lambda element, bits: (ir.VectorType(element, 128 // bits), 16))
+stream_16_bytes = _copier_past_caches(lambda element, bits: (ir.VectorType(element, 128 // bits), 16))
+stream_32_bytes = _copier_past_caches(lambda element, bits: (ir.VectorType(element, 256 // bits), 32))
 
 
 @intrinsic(prefer_literal=True)
