@@ -75,7 +75,7 @@ def _doubler(name: str, put: Any, *, overlapping: bool, odd: bool = False) -> An
 
 def _kernel(name: str, *, overlapping: bool, odd: bool = False) -> Any:
     double_and_store = _doubler(f"{name}_stored", store, overlapping=overlapping, odd=odd)
-    # No two odd rows that touch can both begin with 16 bytes.
+    # Rows of an odd number of columns are no multiples of 16 bytes.
     double_and_stream = double_and_store if odd else _doubler(f"{name}_streamed", stream, overlapping=overlapping)
 
     @inlined_piece
