@@ -341,6 +341,55 @@ def test_repeated_rows_of_windows_that_leave_the_plane(stride: int, monkeypatch:
     assert is_repeating(plans[-1])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_doubled_rows_that_fill_a_page(dtype: Any, monkeypatch: Any) -> None:
+    """Rows in scratch are moved within a page where loads of them would wait for stores to the result."""
+    windows = 4096 // np.dtype(dtype).itemsize // 2
+    grad, shapes = gradient((1, 1, 2, windows), dtype), [(1, 1, 4 - odd, 2 * windows - odd) for odd in (0, 1)]
+    with_limits(monkeypatch, UNWOVEN)
+    expected = [poolgrad.avg_pool2d_backward(grad, shape, 3, 2, 1) for shape in shapes]
+    with_limits(monkeypatch, DOUBLING | {"STREAM_FROM": 0})
+    plans = recording(monkeypatch)
+    for (shape, answer), place in itertools.product(zip(shapes, expected, strict=True), range(0, 4096, 256)):
+        room = np.empty(answer.nbytes + 2 * 4096, np.uint8)
+        begin = (place - room.ctypes.data) % 4096
+        out = room[begin : begin + answer.nbytes].view(dtype).reshape(shape)
+        poolgrad.avg_pool2d_backward(grad, shape, 3, 2, 1, out=out)
+        assert out.tobytes() == answer.tobytes(), (shape, place)
+    assert {made.kernel for made in plans} == {"average_doubling_3", "average_doubling_3_odd"}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("numbers", [(2, 2), (3, 2, 1), (3, 3), (3, 1, 1)])
+def test_results_whose_rows_and_planes_lie_apart(numbers: tuple[int, ...], dtype: Any, monkeypatch: Any) -> None:
+    """Rows of a width that is no multiple of 16 bytes, one behind the other or at such multiples; planes and samples at
+    any distance: what can be streamed to one row need not suit the next."""
+    kernel, stride, pad = (*numbers, 0)[:3]
+    size = np.dtype(dtype).itemsize
+    limits = ROLLING | REPEATING | DOUBLING | {"STREAM_FROM": 0}
+    reached = set()
+    for width, wider, between, further in itertools.product((48, 49), (0, 3, 4), (0, 1, 4), (0, 1, 4)):
+        shape = (2, 3, 8, width)
+        grad = gradient((2, 3, *((n + 2 * pad - kernel) // stride + 1 for n in shape[2:])), dtype)
+        with_limits(monkeypatch, UNWOVEN)
+        expected = poolgrad.avg_pool2d_backward(grad, shape, *numbers)
+        with_limits(monkeypatch, limits)
+        plans = recording(monkeypatch)
+        row = width + wider
+        plane = 8 * row + between
+        sample = 3 * plane + further
+        room = np.full(2 * sample + 64, 77, dtype)
+        begin = 32 - room.ctypes.data % 16 // size
+        strides = tuple(size * step for step in (sample, plane, row, 1))
+        out = np.lib.stride_tricks.as_strided(room[begin:], shape, strides)
+        poolgrad.avg_pool2d_backward(grad, shape, *numbers, out=out)
+        assert np.array_equal(out, expected), (width, wider, between, further)
+        out[...] = 77
+        assert (room == 77).all(), (width, wider, between, further)
+        reached.add(plans[-1].kernel)
+    assert all(name.startswith(("average_rolling", "average_doubling", "average_repeating")) for name in reached)
+
+
 def strided_gradients(windows: Sequence[int], rows: int, dtype: Any) -> list[Array]:
     """Gradients whose rows lie apart, in reverse, and on one another, for each number of windows."""
     wide = gradient((2, 3, 2 * rows, max(windows)), dtype)

@@ -387,6 +387,9 @@ def test_nothing_is_read_or_written_beyond_the_page():
             keep.append((block, array))
             return array
 
+        def in_wider_rows(values):
+            return np.concatenate([values[..., :4], values], axis=-1)
+
         lines = [
             f"{line.format(w=w)} | | x"
             for w in (1, 2, 3, 7, 8, 9, 16, 17, 31, 33, 100)
@@ -398,7 +401,9 @@ def test_nothing_is_read_or_written_beyond_the_page():
                 "max n1c3h3w{w} k3 s1 p1 nhwc",
             )
         ] + [f"max n{n}c1h4w{w} k2 | | x" for n in (1, 3) for w in (10, 12, 14)]
-        past_caches = [f"max n1c2h9w{w} k{k} | | x" for k in (2, 3, 4) for w in (32, 36, 44, 72)]
+        past_caches = [f"max n1c2h9w{w} k{k} | | x" for k in (2, 3, 4) for w in (32, 36, 44, 72)] + [
+            f"avg n1c2h9w{w} {windows} | | x" for windows in ("k2", "k3", "k3 s1 p1", "k3 s2 p1") for w in (32, 33, 49)
+        ]
         for line in lines + past_caches:
             if line == past_caches[0]:
                 plan.STREAM_FROM = 0
@@ -412,6 +417,11 @@ def test_nothing_is_read_or_written_beyond_the_page():
                     out = fenced(np.zeros(case.x, dtype=dtype), end)
                     case.run(fenced(gradients, end), indices=indices, out=out)
                     assert_same_bits(out, expected)
+                    if line in past_caches:  # rows that lie apart, the last of them at the end
+                        indices = None if case.averages else fenced(in_wider_rows(case.indices()), end)[..., 4:]
+                        out[...] = 77
+                        case.run(fenced(in_wider_rows(gradients), end)[..., 4:], indices=indices, out=out)
+                        assert_same_bits(out, expected)
                     keep.clear()
         print("unharmed", flush=True)
         """
