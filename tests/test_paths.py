@@ -307,9 +307,10 @@ def test_a_beginning_that_stays_in_the_caches(width: int, numbers: tuple[int, ..
         )
         assert all(is_doubling(made) or is_repeating(made) for made in plans)
         assert all(made.record["streaming"][0] for made in plans)
-        assert [(made.parts, int(made.record["kept"][0])) for made in plans] == [(1, 0), (7, rows)]
+        alone = rows if kernel == stride == 3 else 0  # a ninth as much is read as written
+        assert [(made.parts, int(made.record["kept"][0])) for made in plans] == [(1, alone), (7, rows)]
     plans = check_in_any_parts([(grad, shape, numbers)], limits | {"KEPT_IN_ALL": 7 * 3 * row}, monkeypatch)
-    assert [int(made.record["kept"][0]) for made in plans] == [0, 3]
+    assert [int(made.record["kept"][0]) for made in plans] == [21 if kernel == stride == 3 else 0, 3]
     plans = check_in_any_parts([(grad, shape, numbers)], limits | {"STREAM_FROM": written // 2}, monkeypatch)
     assert [int(made.record["kept"][0]) for made in plans] == [0, 0]
 

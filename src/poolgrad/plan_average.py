@@ -56,10 +56,11 @@ NARROWEST_DOUBLING = 24
 # Other windows that touch are repeated in such rows. Beyond the caches that takes 0.5 to 0.9 of the time of any other
 # way, and as long on 28 columns; within them as long on 56 columns and more, 0.7 of it on 224, and longer on 28.
 NARROWEST_REPEATING_BEYOND_CACHES, NARROWEST_REPEATING = 16, 60
-# Of results up to twice as large as caches, a beginning of so many bytes is not written past them if little is read and
-# threads share the way past them: two of them take nine tenths of the time. One thread alone, or larger results, would
-# take as long or longer.
+# Of results up to twice as large as caches, a beginning of so many bytes is not written past them. Threads share the way
+# past them, so two take 0.8 to 0.9 of the time if at most half as much is read as is written. One alone takes 0.95 of it
+# if a sixth is read, and no less if it is a quarter. Nothing is gained with larger results.
 KEPT_BY_PART, KEPT_IN_ALL = 12 << 20, 24 << 20
+LITTLE_READ, LITTLE_READ_ALONE = 2, 6
 # Channels that are worked on together, and numbers in all their slots.
 MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 16
 # Gradients that are read at once where each fills a plane.
@@ -256,7 +257,7 @@ def _kept(views: Views, parts: int) -> int:
     """How many rows each part writes into the caches before it writes past them."""
     _, source, target, *_ = views
     read, written = (tensor.dtype.nbytes(tensor.count) for tensor in (source, target))
-    if parts == 1 or 2 * read > written or written >= 2 * plans.STREAM_FROM:
+    if read * (LITTLE_READ if parts > 1 else LITTLE_READ_ALONE) > written or written >= 2 * plans.STREAM_FROM:
         return 0
     return min(KEPT_BY_PART, KEPT_IN_ALL // parts) // target.dtype.nbytes(views.axes[2].size)
 
