@@ -56,9 +56,9 @@ NARROWEST_DOUBLING = 24
 # Other windows that touch are repeated in such rows. Beyond the caches that takes 0.5 to 0.9 of the time of any other
 # way, and as long on 28 columns; within them as long on 56 columns and more, 0.7 of it on 224, and longer on 28.
 NARROWEST_REPEATING_BEYOND_CACHES, NARROWEST_REPEATING = 16, 60
-# Of results up to twice as large as caches, a beginning of so many bytes is not written past them. Threads share the way
-# past them, so two take 0.8 to 0.9 of the time if at most half as much is read as is written. One alone takes 0.95 of it
-# if a sixth is read, and no less if it is a quarter. Nothing is gained with larger results.
+# Of results up to twice as large as caches, a beginning of so many bytes is not written past them. Threads share the
+# way past them, so two take 0.8 to 0.9 of the time if at most half as much is read as is written. One alone takes 0.95
+# of it if a ninth is read, and no less if it is a quarter. Nothing is gained with larger results.
 KEPT_BY_PART, KEPT_IN_ALL = 12 << 20, 24 << 20
 LITTLE_READ, LITTLE_READ_ALONE = 2, 6
 # Channels that are worked on together, and numbers in all their slots.
