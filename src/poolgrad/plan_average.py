@@ -249,7 +249,8 @@ def _flowing(name: str, views: Views, record: Record, streaming: bool, pitch: in
     if not (even and floats and fits):
         return None
     record["streaming"], record["chunk"], record["pitch"] = streaming, numbers, pitch
-    record["kept"] = _kept(views, parts_for(rows_in_all, views.source, views.target))
+    if streaming:
+        record["kept"] = _kept(views, parts_for(rows_in_all, views.source, views.target))
     return name, rows_in_all, numbers, 0
 
 

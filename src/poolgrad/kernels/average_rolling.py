@@ -14,13 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from .emitting import stream_run
-from .flowing import (
-    STORED,
-    STREAMED_FROM_SCRATCH,
-    WAITING,
-    bytes_ahead,
-    flowing_kernel,
-)
+from .flowing import STORED, STREAMED_FROM_SCRATCH, WAITING, bytes_ahead, flowing_kernel
 from .geometry import COLUMNS, ROWS
 from .memory import inlined_piece, piece_named
 from .record import LANES, PAGE

@@ -129,7 +129,7 @@ def by_tiles(
         if overrun and streamed > 0 and p == end - 1:
             streamed -= 1  # there may be nothing behind the last row
         found, pending = True, 0
-        cursor = target + streamed * stride * row_step
+        cursor = target  # up to which rounded numbers are written
         for oh in range(rows):
             grads, where = source + oh * plan.grad_steps[3], pointers + oh * plan.index_steps[3]
             if not plan.plain:
@@ -162,7 +162,8 @@ def by_tiles(
             if bad != NOTHING:
                 return p * rows * columns + bad
         else:
-            emit(cursor, floats, pending, plan.code, plan.streaming, True, unit)
+            if not plan.plain:
+                emit(cursor, floats, pending, plan.code, plan.streaming, True, unit)
             for h in range(rows * stride, height):
                 fill_row(target + h * row_step, plan.code, width, unit, plan.streaming)
     if plan.streaming:

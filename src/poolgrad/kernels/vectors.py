@@ -77,14 +77,19 @@ def lanes_streamed(kind: ir.VectorType) -> int:
     return 16 // (4 if isinstance(kind.element, ir.FloatType) else 8)
 
 
+def _store_past_caches(builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value, size: int) -> None:
+    """A value whose address is a multiple of that size."""
+    written = builder.store(value, pointer, align=size)
+    written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT32, 1)]))
+
+
 def _stream(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Value) -> None:
     """In parts of 16 bytes: large arrays begin at such addresses, hardly ever at larger ones."""
     kind, lanes = vector.type, lanes_streamed(vector.type)
     for start in range(0, kind.count, lanes):
         part = _part(builder, vector, start, lanes)
         at = builder.add(index, ir.Constant(_INT64, start))
-        written = builder.store(part, pointer_to(builder, base, at, kind.element, part.type), align=16)
-        written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT32, 1)]))
+        _store_past_caches(builder, part, pointer_to(builder, base, at, kind.element, part.type), 16)
 
 
 @intrinsic
@@ -130,8 +135,7 @@ def _copier_past_caches(type_of: Any) -> Any:
             element = context.get_value_type(unit)
             kind, size = type_of(element, unit.bitwidth)
             value = builder.load(pointer_to(builder, args[1], args[2], element, kind), align=1)
-            written = builder.store(value, pointer_to(builder, args[0], args[2], element, kind), align=size)
-            written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT32, 1)]))
+            _store_past_caches(builder, value, pointer_to(builder, args[0], args[2], element, kind), size)
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, types.int64, unit), generate
