@@ -26,8 +26,8 @@ def guarded_scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         given.append(memory)
         return memory.ctypes.data + zone, memory
 
-    monkeypatch.setattr(poolgrad.execute, "KEPT_SCRATCH", -1)
-    monkeypatch.setattr(poolgrad.execute, "_new_scratch", new_scratch)
+    monkeypatch.setattr(poolgrad.run.execute, "KEPT_SCRATCH", -1)
+    monkeypatch.setattr(poolgrad.run.execute, "_new_scratch", new_scratch)
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
     yield
     for memory in given:

@@ -26,7 +26,7 @@ import numpy as np
 import pytest
 
 import poolgrad
-from poolgrad import reference
+from poolgrad.selftest import reference
 
 FLOAT64, FLOAT32, FLOAT16 = np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.float16)
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

@@ -14,11 +14,11 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import limits, memory, report, tables
 from benchmarks.cases import GROUPS, OPERATORS, Case, parse
-from poolgrad.contract import Value, prepare
-from poolgrad.dtypes import dtype_named
+from poolgrad.base.dtypes import dtype_named
+from poolgrad.base.products import ANY
+from poolgrad.base.tensor import Tensor, contiguous_strides
+from poolgrad.contract.engine import Value, prepare
 from poolgrad.operators import REGISTRY
-from poolgrad.products import ANY
-from poolgrad.tensor import Tensor, contiguous_strides
 
 CASES = [case for group in GROUPS for case in group.cases]
 

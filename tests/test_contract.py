@@ -23,12 +23,12 @@ from contract_cases import (
 )
 
 from poolgrad import AclnnError
-from poolgrad.contract import BadHandle, Operator, Value, prepare
-from poolgrad.dtypes import FORMATS, dtype_named
+from poolgrad.base.dtypes import FORMATS, dtype_named
+from poolgrad.base.products import ANY, Product, find_product
+from poolgrad.base.status import name_of
+from poolgrad.base.tensor import Tensor, contiguous_strides
+from poolgrad.contract.engine import BadHandle, Operator, Value, prepare
 from poolgrad.operators import REGISTRY
-from poolgrad.products import ANY, Product, find_product
-from poolgrad.status import name_of
-from poolgrad.tensor import Tensor, contiguous_strides
 
 # The order of the checks, as the contract tells it, row by row; rows of our own stand where they are harmless.
 ORDER = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from poolgrad.acl.launch import LAUNCH_CHECKS
-from poolgrad.contract import DOCUMENT
+from poolgrad.contract.engine import DOCUMENT
 from poolgrad.operators import REGISTRY
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -15,9 +15,9 @@ import pytest
 
 import poolgrad
 from poolgrad import AclnnError, IndexRangeError
-from poolgrad.adapters import dense_strides
-from poolgrad.dtypes import FLOAT32
-from poolgrad.tensor import Tensor
+from poolgrad.arrays.adapters import dense_strides
+from poolgrad.base.dtypes import FLOAT32
+from poolgrad.base.tensor import Tensor
 
 GRAD = np.ones((2, 3, 4, 4), np.float32)
 SHAPE = (2, 3, 8, 8)
@@ -385,8 +385,8 @@ def test_pictures_with_the_same_fingerprint_are_told_apart(monkeypatch: Any) -> 
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
     average(out=np.empty(SHAPE, np.float32))
     small = {"grad": np.full((1, 1, 1, 1), 8, np.float32), "x": (1, 1, 2, 2), "out": np.empty((1, 1, 2, 2), np.float32)}
-    monkeypatch.setattr(poolgrad.pictures, "_fingerprint", lambda *arguments: 7)
-    known = {7: next(v for v in poolgrad.functional._VERDICTS.values() if isinstance(v, poolgrad.pictures.Known))}
+    monkeypatch.setattr(poolgrad.run.pictures, "_fingerprint", lambda *arguments: 7)
+    known = {7: next(v for v in poolgrad.functional._VERDICTS.values() if isinstance(v, poolgrad.run.pictures.Known))}
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", known)
     for _ in range(2):
         assert (average(**small) == 2).all()
@@ -421,7 +421,7 @@ def test_many_axes_and_long_shapes_have_no_picture() -> None:
 
 
 def test_tuples_and_arrays_are_laid_out_as_expected(monkeypatch: Any) -> None:
-    layout = poolgrad.kernels.layout
+    layout = poolgrad.kernels.runtime.layout
     assert layout.is_as_expected()
     for name in ("DATA", "RANK", "SHAPE", "STRIDES", "DTYPE", "FLAGS", "TYPE", "LENGTH", "ITEMS"):
         with monkeypatch.context() as patch:
@@ -471,7 +471,7 @@ def test_bounds_that_meet_without_sharing_memory() -> None:
 
 def test_results_do_not_depend_on_knowing_where_numpy_keeps_addresses(monkeypatch: Any) -> None:
     """If an array's address can't be read from the object, every call is looked at closely."""
-    monkeypatch.setattr(poolgrad.keys, "_array", type(None))
+    monkeypatch.setattr(poolgrad.run.keys, "_array", type(None))
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
     out = np.empty(SHAPE, np.float32)
     for _ in range(2):
@@ -491,8 +491,8 @@ def test_the_product_is_part_of_a_call() -> None:
 
 def test_the_number_of_threads_is_part_of_a_call(monkeypatch: Any) -> None:
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
-    monkeypatch.setattr(poolgrad.plan, "BYTES_PER_PART", 1)
-    monkeypatch.setattr(poolgrad.plan_average, "LANES_BUDGET", 0)  # eight planes at a time could not be divided
+    monkeypatch.setattr(poolgrad.plans.plan, "BYTES_PER_PART", 1)
+    monkeypatch.setattr(poolgrad.plans.average, "LANES_BUDGET", 0)  # eight planes at a time could not be divided
     original, parts, before = poolgrad.functional.prepare, [], poolgrad.get_num_threads()
 
     def watched(*arguments: Any) -> Any:
@@ -674,7 +674,7 @@ def test_many_callers_at_once() -> None:
 
 def test_a_call_in_the_middle_of_a_call_has_scratch_of_its_own(monkeypatch: Any) -> None:
     """A signal handler runs in the same thread, while the interrupted call's scratch is in use."""
-    (enter, address), used = poolgrad.execute.load_run(), []
+    (enter, address), used = poolgrad.run.execute.load_run(), []
 
     def interrupted(task: int, scratch: int, *more: int) -> int:
         used.append(scratch)
@@ -682,7 +682,7 @@ def test_a_call_in_the_middle_of_a_call_has_scratch_of_its_own(monkeypatch: Any)
             average()
         return enter(task, scratch, *more)
 
-    monkeypatch.setattr(poolgrad.execute, "load_run", lambda: (interrupted, address))
+    monkeypatch.setattr(poolgrad.run.execute, "load_run", lambda: (interrupted, address))
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
     average()
     average()
@@ -696,22 +696,22 @@ def test_scratch_is_given_back_whatever_happens(monkeypatch: Any) -> None:
         raise KeyboardInterrupt
 
     average()
-    before = len(poolgrad.execute.FREE_SCRATCH)
-    monkeypatch.setattr(poolgrad.execute, "load_run", lambda: (interrupted, 0))
+    before = len(poolgrad.run.execute.FREE_SCRATCH)
+    monkeypatch.setattr(poolgrad.run.execute, "load_run", lambda: (interrupted, 0))
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
     with pytest.raises(KeyboardInterrupt):
         average()
-    assert len(poolgrad.execute.FREE_SCRATCH) == before
+    assert len(poolgrad.run.execute.FREE_SCRATCH) == before
 
 
 def test_large_scratch_is_not_kept(monkeypatch: Any) -> None:
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
     expected = average()
-    kept = list(poolgrad.execute.FREE_SCRATCH)
-    monkeypatch.setattr(poolgrad.execute, "KEPT_SCRATCH", 1)
+    kept = list(poolgrad.run.execute.FREE_SCRATCH)
+    monkeypatch.setattr(poolgrad.run.execute, "KEPT_SCRATCH", 1)
     monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
     assert np.array_equal(average(), expected)
-    assert list(poolgrad.execute.FREE_SCRATCH) == kept
+    assert list(poolgrad.run.execute.FREE_SCRATCH) == kept
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

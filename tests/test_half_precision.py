@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numba import njit, types
 
-from poolgrad.kernels import halves, memory
+from poolgrad.kernels.jit import halves, memory
 
 Bits = np.ndarray[Any, Any]
 

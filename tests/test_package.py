@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from poolgrad import cache_directory as directory
+from poolgrad.base import cache_directory as directory
 
 ROOT = Path(__file__).resolve().parent.parent
 CALL = "import numpy as np, poolgrad; print(poolgrad.avg_pool2d_backward(np.ones((1, 1, 1), np.float32), (1, 2, 2), 2))"
@@ -88,7 +88,7 @@ def test_kernels_that_different_processes_compiled_do_not_mix(tmp_path: Path) ->
 
 
 def test_two_kinds_of_a_piece_can_not_share_a_name() -> None:
-    from poolgrad.kernels.memory import piece, piece_named
+    from poolgrad.kernels.jit.memory import piece, piece_named
 
     def kind() -> None:
         pass
@@ -123,7 +123,7 @@ def test_code_under_a_wrong_name_is_compiled_again(tmp_path: Path) -> None:
     """Two kinds of one kernel have files of their own, so that processes do not mix them up; and if somebody did?"""
     both = "; ".join((CALL, CALL.partition("; ")[2].replace("float32", "float64")))
     assert python(both, POOLGRAD_CACHE_DIR=str(tmp_path)).returncode == 0
-    one, other = tmp_path.rglob("average_lanes*.nbc")
+    one, other = tmp_path.rglob("average_small_planes*.nbc")
     other.write_bytes(one.read_bytes())
     for compiles in (1, 0):
         done = python(both, POOLGRAD_CACHE_DIR=str(tmp_path))

@@ -15,15 +15,17 @@ import pytest
 from contract_cases import AVG, LEGAL, T
 
 import poolgrad
-from poolgrad import plan, plan_average, reference
-from poolgrad.contract import prepare
-from poolgrad.dtypes import DTYPES
-from poolgrad.kernels.flowing import WAITING
-from poolgrad.kernels.record import REPEATED_AT_ONCE, ROOM, WOVEN
+from poolgrad.base.dtypes import DTYPES
+from poolgrad.base.products import ANY
+from poolgrad.base.tensor import Tensor, contiguous_strides
+from poolgrad.base.windows import pooled_size
+from poolgrad.contract.engine import prepare
+from poolgrad.kernels.average.one_pass import WAITING
+from poolgrad.kernels.record import FEW_WINDOWS, REPEATED_AT_ONCE, ROOM
 from poolgrad.operators import REGISTRY
-from poolgrad.products import ANY
-from poolgrad.tensor import Tensor, contiguous_strides
-from poolgrad.windows import pooled_size
+from poolgrad.plans import average as plan_average
+from poolgrad.plans import plan
+from poolgrad.selftest import reference
 
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.usefixtures("guarded_scratch")
@@ -56,9 +58,9 @@ LIMITS: list[tuple[str, dict[str, int], Callable[[plan.Plan], bool]]] = [
     (
         "eight planes at a time",
         UNWOVEN | {"LANES_BUDGET": 1 << 30},
-        lambda p: p.kernel == "average_lanes" or is_global(p),
+        lambda p: p.kernel == "average_small_planes" or is_global(p),
     ),
-    ("row by row", ROWS, lambda p: p.kernel == "average" or is_global(p)),
+    ("row by row", ROWS, lambda p: p.kernel == "average_rows" or is_global(p)),
     ("narrow tiles", ROWS | {"WIDEST_TILE": 16, "NARROWEST_TILE": 8}, lambda p: bool(p.record["tile"][0] <= 16)),
     ("odd tiles", ROWS | {"WIDEST_TILE": 13, "NARROWEST_TILE": 8}, lambda p: bool(p.record["tile"][0] <= 13)),
     ("windows laid one by one", ROWS | {"LARGEST_SHUFFLED_STRIDE": 0}, lambda p: not p.record["streams"][0]),
@@ -85,7 +87,7 @@ LIMITS: list[tuple[str, dict[str, int], Callable[[plan.Plan], bool]]] = [
 
 
 def is_rolling(made: plan.Plan) -> bool:
-    return made.kernel == "average_rolling"
+    return made.kernel == "average_k3s1"
 
 
 def can_roll(made: plan.Plan) -> bool:
@@ -120,7 +122,7 @@ def can_repeat(made: plan.Plan) -> bool:
 
 
 def is_woven(made: plan.Plan) -> bool:
-    return made.kernel in WOVEN
+    return made.kernel in FEW_WINDOWS
 
 
 def can_be_woven(made: plan.Plan) -> bool:
@@ -134,7 +136,7 @@ def can_be_woven(made: plan.Plan) -> bool:
 
 
 def is_global(made: plan.Plan) -> bool:
-    return made.kernel == "average_global"
+    return made.kernel == "average_whole_planes"
 
 
 # Kernel, stride, padding of W; H has the same, so that rows meet the same windows. At most 8 windows per column:
@@ -357,7 +359,7 @@ def test_doubled_rows_that_fill_a_page(dtype: Any, monkeypatch: Any) -> None:
         out = room[begin : begin + answer.nbytes].view(dtype).reshape(shape)
         poolgrad.avg_pool2d_backward(grad, shape, 3, 2, 1, out=out)
         assert out.tobytes() == answer.tobytes(), (shape, place)
-    assert {made.kernel for made in plans} == {"average_doubling_3", "average_doubling_3_odd"}
+    assert {made.kernel for made in plans} == {"average_k3s2", "average_k3s2_odd"}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -387,7 +389,7 @@ def test_results_whose_rows_and_planes_lie_apart(numbers: tuple[int, ...], dtype
         out[...] = 77
         assert (room == 77).all(), (width, wider, between, further)
         reached.add(plans[-1].kernel)
-    assert all(name.startswith(("average_rolling", "average_doubling", "average_repeating")) for name in reached)
+    assert all(name.startswith(("average_k3s1", "average_doubling", "average_repeating")) for name in reached)
 
 
 def strided_gradients(windows: Sequence[int], rows: int, dtype: Any) -> list[Array]:
@@ -430,9 +432,9 @@ def test_windows_that_count_differently_do_not_roll(monkeypatch: Any) -> None:
     plans = recording(monkeypatch)
     grad = gradient((1, 2, 9, 64))
     poolgrad.avg_pool2d_backward(grad, (1, 2, 9, 64), 3, 1, 1, count_include_pad=False)
-    assert plans[-1].kernel == "average_woven_3_1_0"
+    assert plans[-1].kernel == "average_few_windows_3_1_0"
     poolgrad.avg_pool2d_backward(grad, (1, 2, 11, 66), 3, 1, 0)
-    assert plans[-1].kernel == "average_woven_3_1_0"
+    assert plans[-1].kernel == "average_few_windows_3_1_0"
 
 
 @pytest.mark.parametrize(
@@ -469,7 +471,7 @@ def test_layers_of_windows_that_touch(beyond_caches: bool, monkeypatch: Any) -> 
         exact = reference.adaptive_avg_pool3d_backward(grad.astype(np.float64), shape)
         bound = reference.adaptive_avg_pool3d_backward(np.abs(grad).astype(np.float64), shape)
         assert (np.abs(got - exact) <= bound * 9 * 2.0**-24 * 1.001).all(), (grad.shape, shape)
-    assert {made.kernel for made in plans} >= {f"average_repeating_{stride}" for stride in (2, 3, 4)}
+    assert {made.kernel for made in plans} >= {f"average_touching_{stride}" for stride in (2, 3, 4)}
 
 
 def average_by_definition(grad: Array, size: tuple[int, ...], kernel: int, stride: int) -> Array:
@@ -562,11 +564,11 @@ def test_averages_of_pixels(limits: dict[str, int], dtype: Any, monkeypatch: Any
             out = [pooled_size(n, kernel=kernel, stride=stride, pad=pad, ceil_mode=bool(width % 2)) for n in shape[2:]]
             grad = gradient((2, channels, *out), dtype)
             expected = poolgrad.avg_pool2d_backward(grad, shape, **numbers, **more)
-            assert plans[-1].kernel != "average_pixels"
+            assert plans[-1].kernel != "average_channels_last"
             room = np.full((2, shape[2] + 2, shape[3], channels), 77, dtype)
             target = room[:, 1:-1].transpose(0, 3, 1, 2)
             poolgrad.avg_pool2d_backward(channels_last(grad), shape, **numbers, **more, out=target)
-            assert plans[-1].kernel == "average_pixels" or (is_global(plans[-1]) and width == 1)
+            assert plans[-1].kernel == "average_channels_last" or (is_global(plans[-1]) and width == 1)
             assert np.array_equal(target, expected), (shape, numbers, more)
             target[:] = 77
             assert (room == 77).all()
@@ -583,7 +585,7 @@ def test_adaptive_averages_of_pixels(monkeypatch: Any) -> None:
         grad, x = gradient((2, 16, *out)), channels_last(np.zeros((2, 16, *size), np.float32))
         expected = poolgrad.adaptive_avg_pool3d_backward(grad, x.shape)
         got = poolgrad.adaptive_avg_pool3d_backward(channels_last(grad), x)
-        assert plans[-1].kernel in ("average_pixels", "average_global")
+        assert plans[-1].kernel in ("average_channels_last", "average_whole_planes")
         assert got.strides == x.strides
         assert np.array_equal(got, expected), (size, out)
 
@@ -596,7 +598,7 @@ def test_long_windows_of_pixels_keep_their_sums(monkeypatch: Any) -> None:
     got = poolgrad.avg_pool2d_backward(
         channels_last(grad), channels_last(np.zeros((1, 8, 3, 70), np.float32)), (1, 31), 1
     )
-    assert plans[-1].kernel == "average"
+    assert plans[-1].kernel == "average_rows"
     assert np.array_equal(got, expected)
 
 
@@ -628,7 +630,13 @@ def test_scratch_of_long_rows_is_bounded() -> None:
             reached.add(made.kernel)
     finally:
         poolgrad.set_num_threads(2)
-    assert reached >= {"average", "average_rolling", "average_doubling_3", "average_repeating_2", "average_woven_3_2_1"}
+    assert reached >= {
+        "average_rows",
+        "average_k3s1",
+        "average_k3s2",
+        "average_touching_2",
+        "average_few_windows_3_2_1",
+    }
 
 
 def test_scratch_is_bounded_for_any_plan() -> None:

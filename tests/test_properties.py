@@ -34,7 +34,7 @@ from oracle import (
 )
 
 import poolgrad
-from poolgrad import reference
+from poolgrad.selftest import reference
 
 EVERY_TIME_THE_SAME = settings(derandomize=True, deadline=None, max_examples=300, database=None)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from oracle import BFLOAT16, Case, cases, fast_average, gamma
 
-from poolgrad import reference
+from poolgrad.selftest import reference
 
 SAMPLES = """
 avg  n2c3h7w9 k3,2 s2 p1               | padded overlap           | overlapping, padded

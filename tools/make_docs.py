@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 from poolgrad.acl.launch import LAUNCH_CHECKS
+from poolgrad.base.products import ANY
 from poolgrad.operators import REGISTRY
 from poolgrad.precision import limits
-from poolgrad.products import ANY
 from poolgrad.support import Support, holds_on, support_table
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -4,7 +4,7 @@ Two layers: the functions here take NumPy arrays, torch CPU tensors and DLPack o
 documented C names in two phases, with streams, device memory and status codes.
 """
 
-from .errors import AclnnError, IndexRangeError
+from .base.errors import AclnnError, IndexRangeError
 from .functional import (
     adaptive_avg_pool3d_backward,
     adaptive_max_pool2d_backward,
@@ -12,7 +12,7 @@ from .functional import (
     max_pool2d_with_indices_backward,
 )
 from .precision import compare
-from .threads import get_num_threads, set_num_threads
+from .run.threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
 

@@ -10,17 +10,18 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 from numpy import ndarray
 
-from . import adapters, threads
-from .contract import Operator, Value, enforce, prepare
-from .execute import Task, arrange, index_error
-from .kernels.task import ADDRESSES, APART, ARRAYS, DONE, MAY_OVERLAP
-from .keys import key_of
+from .arrays import adapters
+from .base.products import ANY, Product, find_product
+from .base.tensor import Tensor, contiguous_strides
+from .contract.engine import Operator, Value, enforce, prepare
+from .contract.overlap import MEMORY_CHECKS
+from .kernels.runtime.task import ADDRESSES, APART, ARRAYS, DONE, MAY_OVERLAP
 from .operators import REGISTRY
-from .overlap import MEMORY_CHECKS
-from .pictures import remember, repeat
-from .plan import Plan
-from .products import ANY, Product, find_product
-from .tensor import Tensor, contiguous_strides
+from .plans.plan import Plan
+from .run import threads
+from .run.execute import Task, arrange, index_error
+from .run.keys import key_of
+from .run.pictures import remember, repeat
 
 AVG, ADAPTIVE_AVG = "aclnnAvgPool2dBackward", "aclnnAdaptiveAvgPool3dBackward"
 MAX, ADAPTIVE_MAX = "aclnnMaxPool2dWithIndicesBackward", "aclnnAdaptiveMaxPool2dBackward"

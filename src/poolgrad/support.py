@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .contract import EVERYWHERE, Check, Operator
+from .base.products import ANY, PRODUCTS, Product
+from .contract.engine import EVERYWHERE, Check, Operator
 from .operators import REGISTRY
-from .products import ANY, PRODUCTS, Product
 
 
 @dataclass(frozen=True, slots=True)

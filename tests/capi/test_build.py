@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from poolgrad import acl, status
+from poolgrad import acl
 from poolgrad.acl import constants
+from poolgrad.base import status
 from poolgrad.capi import build as builder
 from poolgrad.capi.calls import CALLS
 from poolgrad.capi.functions import all_functions, protocol

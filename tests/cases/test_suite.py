@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from poolgrad.base.products import ANY, Product, find_product
 from poolgrad.cases import Case, read_cases
 from poolgrad.cases.judging import judge
 from poolgrad.cases.suite import suite_of
 from poolgrad.cases.writing import FORMATS, written
-from poolgrad.contract import Operator
+from poolgrad.contract.engine import Operator
 from poolgrad.operators import REGISTRY
-from poolgrad.products import ANY, Product, find_product
 
 BAD_INDEX = 507015  # found when a call runs: the contract accepts it
 OPERATORS = pytest.mark.parametrize("operator", REGISTRY.values(), ids=lambda operator: operator.name)

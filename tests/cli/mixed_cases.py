@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from poolgrad import reference
-from poolgrad.files import numpy_dtype, read_array
+from poolgrad.arrays.files import numpy_dtype, read_array
+from poolgrad.selftest import reference
 
 Line = dict[str, Any]
 Array = np.ndarray[Any, Any]

@@ -15,9 +15,9 @@ from contract_cases import CASES, LEGAL, NO_PRODUCT, PRODUCTS, SUPPORT, Case, T,
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from poolgrad.base.dtypes import FORMATS
 from poolgrad.cli.line import HELP, number_parameters, option
-from poolgrad.contract import Parameter
-from poolgrad.dtypes import FORMATS
+from poolgrad.contract.engine import Parameter
 from poolgrad.operators import REGISTRY
 
 AVG, MAX = "aclnnAvgPool2dBackward", "aclnnMaxPool2dWithIndicesBackward"

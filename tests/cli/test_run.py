@@ -17,8 +17,8 @@ import pytest
 from cli import command
 from cli.inside import poolgrad
 
-from poolgrad import reference
-from poolgrad.files import read_array, write_array
+from poolgrad.arrays.files import read_array, write_array
+from poolgrad.selftest import reference
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 AVG, MAX = "AvgPool2dBackward", "MaxPool2dWithIndicesBackward"

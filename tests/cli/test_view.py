@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from cli.inside import poolgrad
 
-from poolgrad import reference
+from poolgrad.base.products import ANY
 from poolgrad.cli import drawing
 from poolgrad.cli.line import Line
 from poolgrad.cli.plane import Plane, plane_of
 from poolgrad.operators import find_operator
-from poolgrad.products import ANY
+from poolgrad.selftest import reference
 
 AVG, MAX = "aclnnAvgPool2dBackward", "aclnnMaxPool2dWithIndicesBackward"
 

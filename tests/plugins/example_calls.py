@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from poolgrad import reference
 from poolgrad.operators import REGISTRY
+from poolgrad.selftest import reference
 
 AVG, ADAPTIVE_AVG, MAX, ADAPTIVE_MAX = REGISTRY
 Array = np.ndarray[Any, Any]

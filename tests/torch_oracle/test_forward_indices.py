@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from poolgrad.base.windows import has_empty_window
 from poolgrad.cases.indices import adaptive_max_pool2d_indices, max_pool2d_indices
 from poolgrad.operators.pooling import Windows
-from poolgrad.windows import has_empty_window
 
 
 def data(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

@@ -5,7 +5,7 @@ documented status, and ``aclGetRecentErrMsg`` tells why. ``None`` and ``0`` both
 """
 
 # Constants and status codes, all of them, under their documented names.
-from ..status import *  # noqa: F403
+from ..base.status import *  # noqa: F403
 from .constants import *  # noqa: F403
 from .device import aclFinalize as aclFinalize
 from .device import aclInit as aclInit

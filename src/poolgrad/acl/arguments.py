@@ -7,7 +7,7 @@ import operator
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-from ..status import ACL_ERROR_INVALID_PARAM
+from ..base.status import ACL_ERROR_INVALID_PARAM
 from .messages import refusal
 
 INT32 = (-(2**31), 2**31 - 1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 
-from ..products import Product
-from ..status import (
+from ..base.products import Product
+from ..base.status import (
     ACL_ERROR_INTERNAL_ERROR,
     ACL_ERROR_INVALID_FILE,
     ACL_ERROR_INVALID_PARAM,

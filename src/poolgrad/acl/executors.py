@@ -8,12 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..contract import BadHandle, Operator, Value, enforce, prepare
-from ..errors import AclnnError
-from ..execute import Task, Tensors, arrange
-from ..kernels import is_loaded
-from ..plan import Plan
-from ..status import (
+from ..base.errors import AclnnError
+from ..base.status import (
     ACL_ERROR_RT_CONTEXT_NULL,
     ACLNN_ERR_INNER,
     ACLNN_ERR_INNER_NULLPTR,
@@ -22,7 +18,11 @@ from ..status import (
     ACLNN_ERR_RUNTIME_ERROR,
     ACLNN_SUCCESS,
 )
-from ..threads import get_num_threads
+from ..contract.engine import BadHandle, Operator, Value, enforce, prepare
+from ..kernels import is_loaded
+from ..plans.plan import Plan
+from ..run.execute import Task, Tensors, arrange
+from ..run.threads import get_num_threads
 from . import kept
 from .arena import ARENA, Block
 from .arguments import as_int, is_null

@@ -6,7 +6,7 @@ import ctypes
 
 import numpy as np
 
-from ..status import ACL_ERROR_INTERNAL_ERROR, ACL_ERROR_INVALID_PARAM
+from ..base.status import ACL_ERROR_INTERNAL_ERROR, ACL_ERROR_INVALID_PARAM
 from .arguments import as_int, shown
 from .messages import guarded, refusal
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ..contract import DOCUMENT, SAFE, Broken, Call, Check
-from ..overlap import MEMORY_CHECKS
-from ..status import ACLNN_ERR_PARAM_NULLPTR
+from ..base.status import ACLNN_ERR_PARAM_NULLPTR
+from ..contract.engine import DOCUMENT, SAFE, Broken, Call, Check
+from ..contract.overlap import MEMORY_CHECKS
 from .arena import ARENA, Block
 from .objects import AclIntArray, AclTensor
 

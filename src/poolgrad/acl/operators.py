@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..base.status import ACLNN_ERR_INNER
 from ..operators import REGISTRY
-from ..status import ACLNN_ERR_INNER
 from .executors import phase_one, phase_two
 from .messages import guarded
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 
-from ..errors import AclnnError
-from ..products import A2, Product, find_product
-from ..status import ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_UNINITIALIZE
+from ..base.errors import AclnnError
+from ..base.products import A2, Product, find_product
+from ..base.status import ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_UNINITIALIZE
 from . import worker
 from .arena import ARENA, HOST_ARENA
 from .handles import CONTEXT, EVENT, EXECUTOR, HANDLES, STREAM

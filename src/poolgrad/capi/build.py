@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .. import __version__
-from ..cache_directory import cache_directory
+from ..base.cache_directory import cache_directory
 from .functions import all_functions, protocol, shim_sources
 from .headers import all_headers
 

@@ -6,8 +6,8 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from ..products import PRODUCTS
-from ..status import ACL_ERROR_INTERNAL_ERROR, ACLNN_ERR_INNER
+from ..base.products import PRODUCTS
+from ..base.status import ACL_ERROR_INTERNAL_ERROR, ACLNN_ERR_INNER
 from .prototypes import (
     ALLOCATIONS,
     ARRAY,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from .. import status
 from ..acl import constants
+from ..base import status
 from .prototypes import OBJECTS, OPAQUE, PROTOTYPES
 
 # Each enum with its first constant in constants.py, where the constants of one stand together.

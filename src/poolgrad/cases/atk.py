@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..contract import Operator, Parameter
-from ..dtypes import SHORT_NAMES
+from ..base.dtypes import SHORT_NAMES
+from ..contract.engine import Operator, Parameter
 from ..operators import find_operator
 from .building import is_int, is_number, make_case, make_tensor, make_values, pooled_shape, random_for
 from .lines import values_record

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..contract import Operator, Parameter
-from ..dtypes import DTYPES, FORMATS, SHORT_NAMES
+from ..base.dtypes import DTYPES, FORMATS, SHORT_NAMES
+from ..base.products import find_product
+from ..base.windows import pair
+from ..contract.engine import Operator, Parameter
 from ..operators.pooling import Windows
 from ..precision.limits import ALIASES, STANDARDS
-from ..products import find_product
-from ..windows import pair
 from .model import (
     DEFAULT_FORMATS,
     DEFAULT_NUMBERS,

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import functional
-from ..contract import Call
-from ..files import numpy_dtype
+from ..arrays.files import numpy_dtype
+from ..contract.engine import Call
 from ..operators.pooling import plane_sizes, windows_of
 from .building import random_for
 from .forward import forward_max

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import __version__, threads
-from ..files import BadFile, in_bytes
+from .. import __version__
+from ..arrays.files import BadFile, in_bytes
+from ..run import threads
 from .data import Piece
 from .judging import judge
 from .model import BadCase, Case

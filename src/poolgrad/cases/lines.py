@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ..contract import Operator
+from ..contract.engine import Operator
 from ..operators import find_operator
 from ..precision.limits import ALIASES, STANDARDS
 from .building import make_case, make_tensor, make_values

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..contract import Operator, Value
-from ..dtypes import dtype_named
-from ..files import BadFile
+from ..arrays.files import BadFile
+from ..base.dtypes import dtype_named
+from ..base.tensor import Tensor, contiguous_strides
+from ..contract.engine import Operator, Value
 from ..operators import REGISTRY
-from ..tensor import Tensor, contiguous_strides
 
 # What an array of integers or a number of a call may be; None stands for a null pointer.
 Number = tuple[int, ...] | int | bool | None

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ..contract import Operator
+from ..contract.engine import Operator
 from ..operators import find_operator
 from .building import make_case, make_tensor, make_values
 from .model import FORWARD, BadCase, Case, CaseTensor, Values

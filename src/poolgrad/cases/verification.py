@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..contract import Call
-from ..files import SUFFIXES, BadFile, read_array
+from ..arrays.files import SUFFIXES, BadFile, read_array
+from ..base.status import ACLNN_SUCCESS, name_of
+from ..contract.engine import Call
 from ..operators.average import cube_rounding
 from ..precision import Comparison, NotComparable, compare
-from ..status import ACLNN_SUCCESS, name_of
 from .data import Array
 from .judging import product_of
 from .lines import digest

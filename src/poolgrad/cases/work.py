@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import IndexRangeError
-from ..files import BadFile, create_array, numpy_dtype, whole_file
-from ..status import ACLNN_SUCCESS
+from ..arrays.files import BadFile, create_array, numpy_dtype, whole_file
+from ..base.errors import IndexRangeError
+from ..base.status import ACLNN_SUCCESS
 from .data import Array, Piece, golden_piece, golden_whole, make_piece, needs_files, pieces
 from .lines import as_record, digest
 from .model import Case

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from ..files import BadFile
+from ..arrays.files import BadFile
 from .capi import capi
 from .cases import cases
 from .check import check

@@ -11,9 +11,9 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
+from ..base.products import ANY, PRODUCTS, Product
+from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION
 from ..operators import find_operator
-from ..products import ANY, PRODUCTS, Product
-from ..status import ACL_ERROR_RT_AICORE_EXCEPTION
 from .answers import as_data, show
 from .line import DType, Format, IndicesDType, Line, Shape, takes_numbers, tensor_option
 from .names import ProductName, operator_named, product_named

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..contract import Operator, Parameter
-from ..dtypes import DTYPES, FORMATS, SHORT_NAMES
+from ..base.dtypes import DTYPES, FORMATS, SHORT_NAMES
+from ..contract.engine import Operator, Parameter
 from ..operators import REGISTRY
 from .terminal import BadInput
 
@@ -156,7 +156,7 @@ class Line:
         return {"dtype": array.dtype.name, "shape": array.shape, "strides": steps}
 
     def _read(self, parameter: Parameter, path: str) -> NDArray[Any]:
-        from ..files import read_array
+        from ..arrays.files import read_array
 
         raw = Path(path).suffix.lower() == ".bin"
         dtype = self.indices_dtype if parameter.name == "indices" else self.dtype

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import Call
-from ..files import numpy_dtype
+from ..arrays.files import numpy_dtype
+from ..base.products import ANY, Product
+from ..base.windows import COUNT_PADDED, COUNT_VALID, adaptive, fixed
+from ..contract.engine import Call
 from ..operators.pooling import windows_of
-from ..products import ANY, Product
-from ..windows import COUNT_PADDED, COUNT_VALID, adaptive, fixed
 from .terminal import BadInput
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import AclnnError
-from ..products import ANY, Product
+from ..base.errors import AclnnError
+from ..base.products import ANY, Product
 from .answers import as_data, error_as_data, show
 from .line import DType, Format, IndicesDType, Line, Shape, takes_numbers, tensor_option
 from .names import OperatorName, ProductName, operator_named, product_named
@@ -80,7 +80,7 @@ def _compute(case: Case, product: Product, arrays: dict[str, Any], path: Path) -
     """The call of the Pythonic layer, with the file's memory as its output."""
     import poolgrad
 
-    from ..files import create_array
+    from ..arrays.files import create_array
 
     values: dict[str, Any] = {p.python_name: case.numbers.get(p.name) for p in case.operator.parameters}
     values |= {p.python_name: arrays.get(p.name) for p in case.operator.tensors}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from ..products import ANY
+from ..base.products import ANY
 from ..support import Support, support_table
 from .terminal import AsJson, print_json, screen
 

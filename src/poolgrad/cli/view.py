@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import AclnnError
+from ..base.errors import AclnnError
 from .answers import as_data, error_as_data, show
 from .line import DType, Format, IndicesDType, Line, Shape, integers, takes_numbers, tensor_option
 from .names import OperatorName, ProductName, operator_named, product_named
@@ -66,8 +66,8 @@ def view(
         from .drawing import draw, is_small
     except ImportError as error:
         raise BadInput(f'pictures need matplotlib ({error}); run: pip install "poolgrad[view]"') from error
+    from ..arrays.files import whole_file
     from ..cases.judging import judge
-    from ..files import whole_file
     from .plane import plane_of
 
     op, where = operator_named(operator), product_named(product)

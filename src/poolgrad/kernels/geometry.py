@@ -1,4 +1,4 @@
-"""Windows along one axis of a plan, as kernels ask for them; the formulas are those of ``poolgrad.windows``."""
+"""Windows along one axis of a plan, as kernels ask for them; the formulas are those of ``poolgrad.base.windows``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import windows
-from .memory import inlined_piece, piece, read_i64, write_i64
+from ..base import windows
+from .jit.memory import inlined_piece, piece, read_i64, write_i64
 from .record import ROWS_IN_TABLE
 
 first_window, last_window = piece(windows.first_window), piece(windows.last_window)

@@ -22,9 +22,9 @@ REPEATED_AT_ONCE = 256
 # Up to so many windows per column, adding one by one is faster than putting sums together.
 MOST_DIRECT_TERMS = 8
 
-# Windows along W (kernel, stride, phase of the first column) that average_woven.py has a kernel for, by its name.
-WOVEN = {
-    f"average_woven_{kernel}_{stride}_{phase}": (kernel, stride, phase)
+# Windows along W (kernel, stride, phase of the first column) that few_windows.py has a kernel for, by its name.
+FEW_WINDOWS = {
+    f"average_few_windows_{kernel}_{stride}_{phase}": (kernel, stride, phase)
     for stride, phase in ((1, 0), (2, 0), (2, 1), (3, 0))
     for kernel in range(stride, 3 * stride + 1)
 }
@@ -79,7 +79,8 @@ ROOM, WIDE_ROOM, ROWS_IN_TABLE = 32, 64, 1024
 LONGEST_TABLE = 32
 # Finished numbers that are gathered in scratch before they are written, beside the last rows and their overrun.
 GATHERED = 1024
-# Pixels of a block along each axis (blocks.py), and room for the longest table of one: windows of 3 with a stride of 1.
+# Pixels of a block along each axis (pixel_blocks.py), and room for the longest table of one: windows of 3 with a stride
+# of 1.
 BLOCK_SIDE, LONGEST_BLOCK_TABLE = 2, 64
 # What a kernel returns if there is no bad index.
 NOTHING = -1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from ..contract import Operator
+from ..contract.engine import Operator
 from .average import ADAPTIVE_AVG_POOL3D_BACKWARD, AVG_POOL2D_BACKWARD
 from .maximum import ADAPTIVE_MAX_POOL2D_BACKWARD, MAX_POOL2D_WITH_INDICES_BACKWARD
 

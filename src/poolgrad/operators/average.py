@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..checks import (
+from ..base.products import A2, A3, A950, ANY, INFERENCE, TRAINING, Product
+from ..base.windows import COUNT_ONE, COUNT_PADDED, COUNT_VALID, adaptive, fixed, pair, whole
+from ..contract.checks import (
     at_most_half,
     between,
     dims,
@@ -19,11 +21,9 @@ from ..checks import (
     same,
     sizes_fit,
 )
-from ..contract import DOCUMENT, LIBRARY, SAFE, Broken, Call, Check, Operator, Parameter
-from ..plan import Plan
-from ..plan_average import plan_average
-from ..products import A2, A3, A950, ANY, INFERENCE, TRAINING, Product
-from ..windows import COUNT_ONE, COUNT_PADDED, COUNT_VALID, adaptive, fixed, pair, whole
+from ..contract.engine import DOCUMENT, LIBRARY, SAFE, Broken, Call, Check, Operator, Parameter
+from ..plans.average import plan_average
+from ..plans.plan import Plan
 from .pooling import (
     CLASSIC,
     EVERY_FLOAT,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ..checks import (
+from ..base.products import A2, A3, A950, ANY
+from ..base.windows import COUNT_ONE, fixed, has_empty_window
+from ..contract.checks import (
     at_most_half,
     dims,
     dtype_in,
@@ -22,11 +24,9 @@ from ..checks import (
     shown,
     sizes_fit,
 )
-from ..contract import LIBRARY, SAFE, Broken, Call, Check, Operator, Parameter
-from ..plan import Plan
-from ..plan_maximum import plan_maximum
-from ..products import A2, A3, A950, ANY
-from ..windows import COUNT_ONE, fixed, has_empty_window
+from ..contract.engine import LIBRARY, SAFE, Broken, Call, Check, Operator, Parameter
+from ..plans.maximum import plan_maximum
+from ..plans.plan import Plan
 from .pooling import (
     EVERY_FLOAT,
     HALVES_AND_FLOAT,

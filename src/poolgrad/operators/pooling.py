@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..checks import shown
-from ..contract import SAFE, Broken, Call, Check
-from ..products import A2, A3, A950, ANY, INFERENCE, PRODUCTS, TRAINING
-from ..windows import pair, pooled_size
+from ..base.products import A2, A3, A950, ANY, INFERENCE, PRODUCTS, TRAINING
+from ..base.windows import pair, pooled_size
+from ..contract.checks import shown
+from ..contract.engine import SAFE, Broken, Call, Check
 
 MODERN = frozenset((A2, A3, A950))
 CLASSIC = frozenset((INFERENCE, TRAINING))

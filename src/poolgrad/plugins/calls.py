@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import functional
-from ..adapters import is_torch
+from ..arrays.adapters import is_torch
+from ..base.products import ANY
 from ..cases import BadCase, Case
 from ..cases.building import make_case, make_tensor, pooled_shape
 from ..cases.indices import adaptive_max_pool2d_indices, max_pool2d_indices
 from ..cases.judging import judge
 from ..cases.model import DEFAULT_NUMBERS
-from ..contract import Call, Operator
+from ..contract.engine import Call, Operator
 from ..operators.pooling import windows_of
-from ..products import ANY
 
 Array = NDArray[Any]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from poolgrad.files import BFLOAT16, numpy_dtype
+from poolgrad.arrays.files import BFLOAT16, numpy_dtype
 from poolgrad.operators import find_operator
 from poolgrad.plugins.calls import bound, golden
 

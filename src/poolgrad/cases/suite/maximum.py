@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...status import ACL_ERROR_RT_AICORE_EXCEPTION
+from ...base.status import ACL_ERROR_RT_AICORE_EXCEPTION
 from ..model import FORWARD, PLANE, WINDOWS, CaseTensor, Values
 from .building import BEYOND_INT64, Suite
 

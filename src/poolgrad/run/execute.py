@@ -1,0 +1,112 @@
+"""Running a plan: scratch into parts, parts onto threads, and a bad index into an error."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..base.dtypes import FLOAT64, INT32
+from ..base.errors import IndexRangeError
+from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION, name_of
+from ..base.tensor import as_planes
+from ..kernels import kernel_address, load_run
+from ..kernels.runtime.layout import PICTURE_BYTES
+from ..kernels.runtime.task import APART, DONE, MOST_TENSORS, TASK
+from ..plans.plan import Plan
+from . import threads
+
+Tensors = tuple[int, int, int]
+
+KEPT_SCRATCH = 1 << 21
+# Scratch of earlier calls: an address and its owner. It is taken away while it is used, since other threads call too,
+# and a signal handler may call in the middle of a call. What is beyond the limit is given back.
+FREE_SCRATCH: deque[tuple[int, object]] = deque(maxlen=16)
+
+
+class Task:
+    """A plan as compiled code is told it: made once, run any number of times."""
+
+    __slots__ = ("_enter", "_memory", "address", "helpers", "large", "plan")
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.helpers = plan.parts - 1
+        self.large = plan.scratch_bytes > KEPT_SCRATCH
+        tensors = [plan.call.tensor(name) for name in (*plan.inputs, plan.output)]
+        self._memory = np.zeros(1, TASK)
+        told = self._memory[0]
+        told["kernel"], told["tensors"] = kernel_address(plan.kernel, plan.compute), len(tensors)
+        told["double"], told["record"] = plan.compute == FLOAT64.name, plan.record.ctypes.data
+        told["units"], told["parts"] = plan.units, plan.parts
+        told["part_bytes"], told["integer_bytes"] = plan.part_bytes, 8 * plan.integers
+        told["nested"] = plan.nested_output
+        for place, tensor in enumerate(tensors):
+            told["lows"][place], told["highs"][place] = tensor.byte_range
+        self.address: int = self._memory.ctypes.data
+        self._enter, _ = load_run()
+
+    def run(self, form: int, one: int, two: int, three: int) -> int:
+        """Run on tensors in one of the forms of kernels/runtime/task.py, which has the answers too; scratch is found
+        here."""
+        team = threads.team_for(self.helpers) if self.helpers else 0
+        scratch = _new_scratch(self.plan.scratch_bytes) if self.large else take_scratch()
+        try:
+            return self._enter(self.address, scratch[0], team, form, one, two, three)
+        finally:
+            if not self.large:
+                FREE_SCRATCH.append(scratch)
+
+    def execute(self, tensors: Tensors, scratch: int) -> None:
+        """Run on memory: tensors as ``arrange`` gives them, and the address of ``plan.scratch_bytes`` of scratch.
+
+        The caller keeps that memory alive, and has checked that the views lie inside it and that the output is apart.
+        """
+        team = threads.team_for(self.helpers) if self.helpers else 0
+        place = self._enter(self.address, scratch, team, APART, *tensors)
+        if place != DONE:
+            raise index_error(self.plan, tensors, place)
+
+
+def arrange(plan: Plan, addresses: Mapping[str, int]) -> Tensors:
+    """The addresses of a plan's tensors in the order of its kernel."""
+    one, two, three = (*[addresses[name] for name in (*plan.inputs, plan.output)], 0)[:MOST_TENSORS]
+    return one, two, three
+
+
+def take_scratch() -> tuple[int, object]:
+    """Scratch for a task that is not large; put it back into FREE_SCRATCH."""
+    try:
+        return FREE_SCRATCH.pop()
+    except IndexError:
+        return _new_scratch(max(KEPT_SCRATCH, PICTURE_BYTES))
+
+
+def _new_scratch(size: int) -> tuple[int, object]:
+    memory = np.empty(size, np.uint8)
+    return memory.ctypes.data, memory
+
+
+def index_error(plan: Plan, tensors: Tensors, place: int) -> IndexRangeError:
+    """Where the first bad index stands, what it is, and what it should have been."""
+    view, address = plan.call.tensor("indices"), tensors[plan.inputs.index("indices")]
+    layout = "NHWC" if view.format == "NHWC" else "NCHW"
+    planes = as_planes(view, layout)
+    by_letter = dict(zip("NCDHW", np.unravel_index(place, planes.shape), strict=True))
+    position = [int(by_letter[letter]) for letter in layout[-view.rank :]]
+    where = address + sum(i * step for i, step in zip(position, view.strides, strict=True))
+    integer = ctypes.c_int32 if view.dtype is INT32 else ctypes.c_int64
+    value = integer.from_address(where).value
+    height, width = as_planes(plan.call.tensor("self"), layout).spatial[1:]
+    status = ACL_ERROR_RT_AICORE_EXCEPTION
+    return IndexRangeError(
+        f"{plan.call.operator.name}: indices[{', '.join(map(str, position))}] = {value} is outside its plane of "
+        f"{height}x{width}: expected 0 to {height * width - 1}. "
+        f"Pass the indices of the forward pass over self. [{status} {name_of(status)}]",
+        status=status,
+        operator=plan.call.operator.name,
+        parameter="indices",
+        product=plan.call.product_name,
+    )

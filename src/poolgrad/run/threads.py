@@ -1,0 +1,113 @@
+"""How many threads a call may use, and the team of workers that help it.
+
+What workers do is in kernels/runtime/team.py: they live in compiled code. Here they are started, as daemons: an exit
+does not wait for them, and since they never come back to Python, it does not disturb them either.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import operator
+import os
+import threading
+
+import numpy as np
+
+from ..kernels import load_run_together, load_worker
+
+
+def _default_count() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on Linux
+        return os.cpu_count() or 1
+
+
+count = _default_count()
+
+
+def get_num_threads() -> int:
+    """How many threads a large call uses."""
+    return count
+
+
+def set_num_threads(n: int) -> None:
+    """Use exactly ``n`` threads for large calls, also beyond the number of cores.
+
+    Results do not depend on it, bit for bit. Small calls use fewer, down to one; so do all calls on systems other than
+    Linux and macOS.
+
+    >>> import poolgrad
+    >>> before = poolgrad.get_num_threads()
+    >>> poolgrad.set_num_threads(3)
+    >>> poolgrad.get_num_threads()
+    3
+    >>> poolgrad.set_num_threads(before)
+    """
+    global count
+    n = operator.index(n)
+    if n < 1:
+        raise ValueError(f"the number of threads must be at least 1, got {n}")
+    count = n
+
+
+class _Team:
+    """The memory that callers and workers share, and how many workers there are. ``address`` 0: every caller is alone.
+
+    So it is on systems whose locks we do not know, and before the first call that asked for help.
+    """
+
+    def __init__(self) -> None:
+        self.address = 0
+        self.workers = 0
+        # Reentrant: a signal handler may call us in the middle of a call.
+        self._lock = threading.RLock()
+
+    def hire(self, helpers: int) -> None:
+        """Start workers until there are ``helpers``, or as many as the system allows."""
+        with self._lock, contextlib.suppress(RuntimeError):  # "can't start new thread": then there are fewer
+            self.address = self.address or _new_memory()
+            while self.address and self.workers < helpers:
+                serve, _ = load_worker()
+                threading.Thread(target=serve, args=(self.address,), name="poolgrad", daemon=True).start()
+                self.workers += 1
+
+
+def _new_memory() -> int:
+    """A team's memory with its locks made, which is never given back: workers look at it until the process ends."""
+    from ..kernels.jit import machine  # with Numba, which a call has loaded by now
+    from ..kernels.runtime import team  # with Numba, which a call has loaded by now
+
+    if not machine.HAS_LOCKS:
+        return 0
+    memory = np.zeros(team.TEAM_BYTES + team.SPACE, np.uint8)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
+    address: int = -(-memory.ctypes.data // team.SPACE) * team.SPACE
+    ctypes.c_int64.from_address(address + team.RUN_TOGETHER).value = load_run_together()
+    libc = ctypes.CDLL(None)
+    libc.pthread_mutex_init(ctypes.c_void_p(address + team.MUTEX), None)
+    for condition in (team.WORK_CAME, team.WORK_DONE):
+        libc.pthread_cond_init(ctypes.c_void_p(address + condition), None)
+    return address
+
+
+_TEAM = _Team()
+
+
+def team_for(helpers: int) -> int:
+    """The address of the team, with that many workers if the system allows it; 0 if there is none to help."""
+    team = _TEAM
+    if helpers > team.workers:
+        team.hire(helpers)
+    return team.address
+
+
+def _found_a_new_team() -> None:
+    """A forked child has no threads, and the parent's team may be in the middle of a job."""
+    global _TEAM
+    _TEAM = _Team()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_found_a_new_team)
