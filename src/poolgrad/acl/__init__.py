@@ -57,16 +57,7 @@ from .objects import aclGetViewShape as aclGetViewShape
 from .objects import aclGetViewStrides as aclGetViewStrides
 from .objects import aclInitTensor as aclInitTensor
 from .objects import aclSetRawTensorAddr as aclSetRawTensorAddr
-from .operators import aclnnAdaptiveAvgPool3dBackward as aclnnAdaptiveAvgPool3dBackward
-from .operators import aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize as aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize
-from .operators import aclnnAdaptiveMaxPool2dBackward as aclnnAdaptiveMaxPool2dBackward
-from .operators import aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize as aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize
-from .operators import aclnnAvgPool2dBackward as aclnnAvgPool2dBackward
-from .operators import aclnnAvgPool2dBackwardGetWorkspaceSize as aclnnAvgPool2dBackwardGetWorkspaceSize
-from .operators import aclnnMaxPool2dWithIndicesBackward as aclnnMaxPool2dWithIndicesBackward
-from .operators import (
-    aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize as aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize,
-)
+from .operators import PHASES
 from .options import aclrtCtxGetSysParamOpt as aclrtCtxGetSysParamOpt
 from .options import aclrtCtxSetSysParamOpt as aclrtCtxSetSysParamOpt
 from .options import aclrtGetSysParamOpt as aclrtGetSysParamOpt
@@ -78,3 +69,6 @@ from .streams import aclrtMemcpyAsync as aclrtMemcpyAsync
 from .streams import aclrtSynchronizeDevice as aclrtSynchronizeDevice
 from .streams import aclrtSynchronizeStream as aclrtSynchronizeStream
 from .streams import aclrtSynchronizeStreamWithTimeout as aclrtSynchronizeStreamWithTimeout
+
+# Both phases of every operator.
+globals().update(PHASES)

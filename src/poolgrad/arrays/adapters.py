@@ -61,22 +61,6 @@ def maker_of(like: Any, tensor: Tensor) -> Callable[[], Any]:
     return lambda: np.empty(shape, dtype).transpose(axes)
 
 
-def dense_strides(tensor: Tensor, itemsize: int) -> tuple[int, ...]:
-    """Byte strides of a dense array whose axes lie in memory in the order of the tensor's."""
-    # An axis with steps of 0 (broadcast) has no place of its own: it stays where it stands in the shape.
-    moving = [axis for axis in range(tensor.rank) if tensor.strides[axis]]
-    order = sorted(moving, key=lambda axis: (-abs(tensor.strides[axis]), tensor.shape[axis] == 1))
-    for axis in range(tensor.rank):
-        if not tensor.strides[axis]:
-            order.insert(axis, axis)
-    dense = contiguous_strides([tensor.shape[axis] for axis in order], itemsize)
-    steps = tuple(dense[order.index(axis)] for axis in range(tensor.rank))
-    # Where x is dense itself its strides are kept to the letter, also those of axes of size 1.
-    kept = tuple(step // max(tensor.dtype.itemsize, 1) * itemsize for step in tensor.strides)
-    is_dense = all(size <= 1 or one == other for size, one, other in zip(tensor.shape, steps, kept, strict=True))
-    return kept if is_dense and min(kept, default=1) > 0 else steps
-
-
 def _describe_numpy(array: Any, name: str, format: str) -> Array:
     if type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, and the mask would be ignored. Pass {name}.filled(0).")

@@ -60,6 +60,22 @@ def contiguous_strides(shape: Sequence[int], unit: int = 1) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def dense_strides(tensor: Tensor, itemsize: int) -> tuple[int, ...]:
+    """Byte strides of a dense array whose axes lie in memory in the order of the tensor's."""
+    # An axis with steps of 0 (broadcast) has no place of its own: it stays where it stands in the shape.
+    moving = [axis for axis in range(tensor.rank) if tensor.strides[axis]]
+    order = sorted(moving, key=lambda axis: (-abs(tensor.strides[axis]), tensor.shape[axis] == 1))
+    for axis in range(tensor.rank):
+        if not tensor.strides[axis]:
+            order.insert(axis, axis)
+    dense = contiguous_strides([tensor.shape[axis] for axis in order], itemsize)
+    steps = tuple(dense[order.index(axis)] for axis in range(tensor.rank))
+    # Where x is dense itself its strides are kept to the letter, also those of axes of size 1.
+    kept = tuple(step // max(tensor.dtype.itemsize, 1) * itemsize for step in tensor.strides)
+    is_dense = all(size <= 1 or one == other for size, one, other in zip(tensor.shape, steps, kept, strict=True))
+    return kept if is_dense and min(kept, default=1) > 0 else steps
+
+
 @dataclass(frozen=True, slots=True)
 class Planes:
     """A tensor read as (N, C, D, H, W): sizes, and steps in bytes; an axis that it lacks has size 1."""

@@ -7,6 +7,7 @@ into the kernels as they are; ``Axis`` wraps them for planning.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 # How a window's start and stop are found.
@@ -179,10 +180,58 @@ def has_empty_window(size: int, out: int, *, kernel: int, stride: int, pad: int,
     return False
 
 
-def pair(values: tuple[int, ...]) -> tuple[int, int]:
-    """One value for both axes, or one for each.
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The windows along one axis, as a call describes them: ``out`` of them over ``size`` elements.
 
-    >>> pair((3,)), pair((3, 2))
+    Adaptive ones follow from these two numbers alone. ``out`` is not positive where no window fits.
+    """
+
+    size: int
+    out: int
+    kernel: int = 0
+    stride: int = 1
+    pad: int = 0
+    dilation: int = 1
+    adaptive: bool = False
+
+    def places(self, o: int) -> range:
+        """The elements that window ``o`` holds."""
+        if self.adaptive:
+            axis = adaptive(self.size, self.out)
+            return range(axis.start(o), axis.stop(o))
+        start = o * self.stride - self.pad
+        first = start if start >= 0 else start % self.dilation
+        return range(first, min(start + self.dilation * (self.kernel - 1) + 1, self.size), self.dilation)
+
+    def axis(self, counting: int) -> Axis:
+        """As plans see them: from the first element to the last, with what lies between."""
+        if self.adaptive:
+            return adaptive(self.size, self.out)
+        kernel = self.dilation * (self.kernel - 1) + 1
+        return fixed(self.size, self.out, kernel=kernel, stride=self.stride, pad=self.pad, counting=counting)
+
+    @property
+    def has_empty(self) -> bool:
+        """Does any of them hold no element at all?"""
+        if self.adaptive:
+            return False
+        return has_empty_window(
+            self.size, self.out, kernel=self.kernel, stride=self.stride, pad=self.pad, dilation=self.dilation
+        )
+
+
+def farthest_position(axes: tuple[Windows, ...]) -> int:
+    """No position, divisor or product that windows are computed from is larger: the elements of one padded plane, and
+    what the formulas of adaptive windows multiply."""
+    padded = math.prod(w.size + 2 * w.pad for w in axes)
+    return max(padded, *((w.size + 1) * (w.out + 1) for w in axes if w.adaptive), 0)
+
+
+def spread(values: tuple[int, ...], axes: int) -> tuple[int, ...]:
+    """One value for all axes, or one for each.
+
+    >>> spread((3,), 2), spread((3, 2), 2)
     ((3, 3), (3, 2))
     """
-    return (values[0], values[-1])
+    return values * axes if len(values) == 1 else values

@@ -5,13 +5,14 @@ Rows run in order, so a check may rely on what the rows before it have settled (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from ..base import status
 from ..base.products import ANY, Product
 from ..base.tensor import Tensor
-from ..base.windows import pair
-from .engine import DOCUMENT, EVERYWHERE, SAFE, BadHandle, Broken, Call, Check, Parameter
+from ..base.windows import farthest_position, spread
+from .engine import DOCUMENT, EVERYWHERE, SAFE, BadHandle, Broken, Call, Check
+from .parameters import Parameter, Role
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 Products = frozenset[Product]
@@ -38,27 +39,27 @@ def number_text(number: int) -> str:
     return str(number) if number.bit_length() <= 128 else f"an integer of {number.bit_length()} bits"
 
 
-# The rows that every operator begins with.
+# The rows that every operator begins and ends with.
 
 
-def opening(
-    parameters: tuple[Parameter, ...], products: tuple[Product, ...], *, optional: Collection[str] = ()
-) -> tuple[Check, ...]:
+def opening(parameters: tuple[Parameter, ...], products: tuple[Product, ...]) -> tuple[Check, ...]:
     """Null pointers, the product, handles and numbers: after these a check may read every argument."""
     return (
-        *present(parameters, optional=optional),
+        *(not_null(p) for p in parameters if p.kind in ("tensor", "ints") and not p.nullable),
         product_has_operator(products),
         live_handles(parameters),
         numbers_fit(parameters),
     )
 
 
-def present(parameters: Iterable[Parameter], *, optional: Collection[str] = ()) -> tuple[Check, ...]:
-    """No required pointer is null, in the order of the parameters."""
-    return tuple(_present(p.name) for p in parameters if p.kind in ("tensor", "ints") and p.name not in optional)
+def closing(parameters: tuple[Parameter, ...]) -> tuple[Check, ...]:
+    """What the arithmetic needs, and outputs that may be written."""
+    return sizes_fit(parameters), *(writable(p) for p in parameters if p.output)
 
 
-def _present(name: str) -> Check:
+def not_null(parameter: Parameter) -> Check:
+    name = parameter.name
+
     def test(call: Call) -> Broken | None:
         if call.values[name] is not None:
             return None
@@ -110,8 +111,8 @@ def numbers_fit(parameters: Iterable[Parameter]) -> Check:
     return Check("int64", "every number is a 64-bit integer, every flag true or false", test, source=SAFE)
 
 
-def sizes_fit(parameters: Iterable[Parameter], extra: Callable[[Call], int] | None = None) -> Check:
-    """Element and byte counts fit 64 bits; ``extra`` is one more count that the arithmetic needs."""
+def sizes_fit(parameters: Iterable[Parameter]) -> Check:
+    """Element and byte counts fit 64 bits, and so do the positions that windows are computed from."""
     names = [p.name for p in parameters if p.kind == "tensor"]
 
     def test(call: Call) -> Broken | None:
@@ -122,9 +123,10 @@ def sizes_fit(parameters: Iterable[Parameter], extra: Callable[[Call], int] | No
             if max(map(abs, tensor.byte_range)) > INT64_MAX:
                 got = f"byte strides {shown(tensor.strides)}"
                 return Broken(name, "elements less than 2^63 bytes apart", got, "Use smaller strides.")
-        if extra is not None and extra(call) > INT64_MAX:
-            shape = shown(call.tensor("self").shape)
-            return Broken("self", "windows whose positions fit 64 bits", f"shape {shape}", "Use smaller sizes.")
+        if farthest_position(call.operator.windows(call)) > INT64_MAX:
+            shape = shown(call.tensor(Role.INPUT).shape)
+            name = call.operator.by_role[Role.INPUT].name
+            return Broken(name, "windows whose positions fit 64 bits", f"shape {shape}", "Use smaller sizes.")
         return None
 
     return Check(
@@ -132,9 +134,9 @@ def sizes_fit(parameters: Iterable[Parameter], extra: Callable[[Call], int] | No
     )
 
 
-def output_writable(parameters: Iterable[Parameter]) -> Check:
-    """The output's memory may be written; only arrays of the Pythonic layer can be read-only."""
-    name = next(p.name for p in parameters if p.output)
+def writable(parameter: Parameter) -> Check:
+    """An output's memory may be written; only arrays of the Pythonic layer can be read-only."""
+    name = parameter.name
 
     def test(call: Call) -> Broken | None:
         if call.tensor(name).writable:
@@ -147,7 +149,9 @@ def output_writable(parameters: Iterable[Parameter]) -> Check:
 # Rows about tensors.
 
 
-def dtype_in(names: tuple[str, ...], allowed: tuple[str, ...], *, on: Products = EVERYWHERE) -> Check:
+def dtype_in(parameters: Sequence[Parameter], allowed: tuple[str, ...], *, on: Products = EVERYWHERE) -> Check:
+    names = [p.name for p in parameters]
+
     def test(call: Call) -> Broken | None:
         for name in names:
             dtype = call.tensor(name).dtype
@@ -160,8 +164,10 @@ def dtype_in(names: tuple[str, ...], allowed: tuple[str, ...], *, on: Products =
 
 
 def format_in(
-    names: tuple[str, ...], allowed: tuple[str, ...], *, on: Products = EVERYWHERE, source: str = DOCUMENT
+    parameters: Sequence[Parameter], allowed: tuple[str, ...], *, on: Products = EVERYWHERE, source: str = DOCUMENT
 ) -> Check:
+    names = [p.name for p in parameters]
+
     def test(call: Call) -> Broken | None:
         for name in names:
             got = call.tensor(name).format
@@ -173,7 +179,9 @@ def format_in(
     return Check(f"{names[0]}-format", says, test, on=on, source=source, allowed=allowed)
 
 
-def format_needs_rank(names: tuple[str, ...], needed: str, rank: int) -> Check:
+def format_needs_rank(parameters: Sequence[Parameter], needed: str, rank: int) -> Check:
+    names = [p.name for p in parameters]
+
     def test(call: Call) -> Broken | None:
         for name in names:
             tensor = call.tensor(name)
@@ -185,8 +193,9 @@ def format_needs_rank(names: tuple[str, ...], needed: str, rank: int) -> Check:
     return Check(f"{needed}-rank", f"format {needed} goes with rank {rank}", test)
 
 
-def same(what: str, first: str, second: str, *, on: Products = EVERYWHERE) -> Check:
+def same(what: str, one_of: Parameter, like: Parameter, *, on: Products = EVERYWHERE, source: str = DOCUMENT) -> Check:
     """Two tensors agree in ``what``: "dtype", "format", "rank" or "shape"."""
+    first, second = one_of.name, like.name
     read: dict[str, Callable[[Tensor], object]] = {
         "dtype": lambda t: t.dtype.name,
         "format": lambda t: t.format,
@@ -202,10 +211,12 @@ def same(what: str, first: str, second: str, *, on: Products = EVERYWHERE) -> Ch
             first, f"the {what} of {second}, {other}", str(one), f"Give {first} and {second} the same {what}."
         )
 
-    return Check(f"{first}-{what}-as-{second}", f"{what} of {first} = {what} of {second}", test, on=on)
+    return Check(f"{first}-{what}-as-{second}", f"{what} of {first} = {what} of {second}", test, on=on, source=source)
 
 
-def rank_in(names: tuple[str, ...], allowed: tuple[int, ...]) -> Check:
+def rank_in(parameters: Sequence[Parameter], allowed: tuple[int, ...]) -> Check:
+    names = [p.name for p in parameters]
+
     def test(call: Call) -> Broken | None:
         for name in names:
             tensor = call.tensor(name)
@@ -218,7 +229,7 @@ def rank_in(names: tuple[str, ...], allowed: tuple[int, ...]) -> Check:
 
 
 def dims(
-    names: tuple[str, ...],
+    parameters: Sequence[Parameter],
     key: str,
     says: str,
     wrong: Callable[[int, int], bool],
@@ -228,6 +239,7 @@ def dims(
     source: str = DOCUMENT,
 ) -> Check:
     """Each size passes: ``wrong(size, axis)`` with the axis counted from the end, so that W is always -1."""
+    names = [p.name for p in parameters]
 
     def test(call: Call) -> Broken | None:
         for name in names:
@@ -241,27 +253,31 @@ def dims(
     return Check(key, f"{joined(names)}: {says}", test, on=on, source=source)
 
 
-def no_negative_dims(names: tuple[str, ...]) -> Check:
-    return dims(names, "negative-dims", "no negative sizes", lambda size, axis: size < 0, "Use sizes of at least 0.")
+def no_negative_dims(parameters: Sequence[Parameter]) -> Check:
+    return dims(
+        parameters, "negative-dims", "no negative sizes", lambda size, axis: size < 0, "Use sizes of at least 0."
+    )
 
 
 # Rows about int arrays and numbers.
 
 
-def length_in(name: str, allowed: tuple[int, ...]) -> Check:
+def length_in(parameter: Parameter, allowed: tuple[int, ...]) -> Check:
+    name = parameter.name
+
     def test(call: Call) -> Broken | None:
         value = call.values[name]
         if value is None or len(call.ints(name)) in allowed:  # null is another row's matter
             return None
-        return Broken(
-            name, f"{listed(allowed)} values", f"{len(call.ints(name))}", "Pass one value, or one for H and one for W."
-        )
+        each_axis = joined(f"one for {letter}" for letter in call.operator.axes)
+        change = f"Pass one value, or {each_axis}."
+        return Broken(name, f"{listed(allowed)} values", f"{len(call.ints(name))}", change)
 
     return Check(f"{name}-length", f"{name} has {listed(allowed)} values", test)
 
 
 def each(
-    name: str,
+    parameter: Parameter,
     key: str,
     says: str,
     wrong: Callable[[int], bool],
@@ -271,6 +287,7 @@ def each(
     source: str = DOCUMENT,
 ) -> Check:
     """Every value of an int array passes."""
+    name = parameter.name
 
     def test(call: Call) -> Broken | None:
         value = call.values[name]
@@ -281,17 +298,21 @@ def each(
     return Check(key, f"{name}: {says}", test, on=on, source=source)
 
 
-def positive(name: str, *, on: Products = EVERYWHERE) -> Check:
-    return each(name, f"{name}-positive", "values greater than 0", lambda v: v <= 0, "Use 1 or more.", on=on)
+def positive(parameter: Parameter, *, on: Products = EVERYWHERE) -> Check:
+    return each(
+        parameter, f"{parameter.name}-positive", "values greater than 0", lambda v: v <= 0, "Use 1 or more.", on=on
+    )
 
 
-def not_negative(name: str) -> Check:
-    return each(name, f"{name}-negative", "values of at least 0", lambda v: v < 0, "Use 0 or more.")
+def not_negative(parameter: Parameter) -> Check:
+    return each(parameter, f"{parameter.name}-negative", "values of at least 0", lambda v: v < 0, "Use 0 or more.")
 
 
-def at_most_half(name: str, of: str, *, source: str = DOCUMENT) -> Check:
+def at_most_half(parameter: Parameter, whole: Parameter, *, source: str = DOCUMENT) -> Check:
+    name, of = parameter.name, whole.name
+
     def test(call: Call) -> Broken | None:
-        values, limits = pair(call.ints(name)), pair(call.ints(of))
+        values, limits = (spread(call.ints(p), len(call.operator.axes)) for p in (parameter, whole))
         if all(2 * v <= limit for v, limit in zip(values, limits, strict=True)):
             return None
         most = shown(tuple(limit // 2 for limit in limits))
@@ -300,7 +321,9 @@ def at_most_half(name: str, of: str, *, source: str = DOCUMENT) -> Check:
     return Check(f"{name}-half", f"{name} is at most half of {of}", test, source=source)
 
 
-def between(name: str, low: int, high: int, *, on: Products = EVERYWHERE) -> Check:
+def between(parameter: Parameter, low: int, high: int, *, on: Products = EVERYWHERE) -> Check:
+    name = parameter.name
+
     def test(call: Call) -> Broken | None:
         if low <= call.number(name) <= high:
             return None

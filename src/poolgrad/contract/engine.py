@@ -1,4 +1,4 @@
-"""The contract engine: an operator is a list of parameters and an ordered list of checks.
+"""The contract engine: a call against the ordered list of its operator's checks.
 
 A check is a row of data: what it says, on which products it holds, which status it gives, where it comes from.
 The first broken row decides and this file writes the message. Nothing else decides what is allowed.
@@ -14,9 +14,11 @@ from ..base import status
 from ..base.errors import AclnnError
 from ..base.products import ANY, PRODUCTS, Product
 from ..base.tensor import Tensor
+from .parameters import Parameter, Role
 
 if TYPE_CHECKING:
     from ..plans.plan import Plan
+    from .operator import Operator
 
 EVERYWHERE: frozenset[Product] = frozenset((*PRODUCTS, ANY))
 
@@ -33,16 +35,7 @@ class BadHandle:
 
 
 Value = Tensor | tuple[int, ...] | int | bool | BadHandle | None
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter under its documented name and its name in the Pythonic layer."""
-
-    name: str
-    kind: str  # "tensor", "ints", "bool" or "int"
-    python_name: str
-    output: bool = False
+What = Role | Parameter | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +62,26 @@ class Call:
     def product_name(self) -> str | None:
         return None if self.product is ANY else self.product.name
 
-    def tensor(self, name: str) -> Tensor:
-        value = self.values[name]
-        assert isinstance(value, Tensor), name
+    def value(self, what: What) -> Value:
+        """An argument, by its role, its parameter or its documented name; None for a role that nobody has."""
+        if isinstance(what, Role):
+            parameter = self.operator.by_role.get(what)
+            return None if parameter is None else self.values[parameter.name]
+        return self.values[what if isinstance(what, str) else what.name]
+
+    def tensor(self, what: What) -> Tensor:
+        value = self.value(what)
+        assert isinstance(value, Tensor), what
         return value
 
-    def ints(self, name: str) -> tuple[int, ...]:
-        value = self.values[name]
-        assert isinstance(value, tuple), name
+    def ints(self, what: What) -> tuple[int, ...]:
+        value = self.value(what)
+        assert isinstance(value, tuple), what
         return value
 
-    def number(self, name: str) -> int:
-        value = self.values[name]
-        assert isinstance(value, int), name
+    def number(self, what: What) -> int:
+        value = self.value(what)
+        assert isinstance(value, int), what
         return value
 
 
@@ -96,30 +96,6 @@ class Check:
     on: frozenset[Product] = EVERYWHERE
     source: str = DOCUMENT
     allowed: tuple[str, ...] = ()  # the list of names that the row compares with, if it does; tables show it
-
-
-@dataclass(frozen=True)
-class Operator:
-    """An aclnn operator: its name, parameters, products, rows, and how a legal call becomes a plan."""
-
-    name: str
-    python_name: str
-    parameters: tuple[Parameter, ...]
-    products: tuple[Product, ...]
-    checks: tuple[Check, ...]
-    planner: Callable[[Call], Plan] = field(repr=False)
-
-    @property
-    def tensors(self) -> tuple[Parameter, ...]:
-        return tuple(p for p in self.parameters if p.kind == "tensor")
-
-    @property
-    def output(self) -> Parameter:
-        return next(p for p in self.parameters if p.output)
-
-    def checks_on(self, product: Product) -> tuple[Check, ...]:
-        """The rows that hold on a product, in their order."""
-        return tuple(check for check in self.checks if product in check.on)
 
 
 def first_violation(call: Call, checks: Iterable[Check]) -> tuple[Check, Broken] | None:
@@ -155,8 +131,8 @@ def refusal(call: Call, check: Check, broken: Broken) -> AclnnError:
     )
 
 
-def prepare(operator: Operator, product: Product, values: Mapping[str, Value]) -> Plan:
+def prepare(operator: Operator, product: Product, values: Mapping[str, Value], threads: int) -> Plan:
     """Check a call and plan it; ``AclnnError`` for the first broken row. Touches no tensor memory."""
     call = Call(operator, product, values)
     enforce(call, operator.checks)
-    return operator.planner(call)
+    return operator.planner(call, threads)

@@ -80,27 +80,29 @@ def _phantom(tensor: Tensor, address: int) -> npt.NDArray[np.void]:
 
 
 def _test_itself(call: Call) -> Broken | None:
-    name = call.operator.output.name
-    if not overlaps_itself(call.tensor(name)):
-        return None
-    strides = call.tensor(name).strides
-    change = "Use an output whose elements are apart."
-    return Broken(name, "elements that share no memory", f"byte strides {strides} that overlap", change)
+    for output in call.operator.outputs:
+        if overlaps_itself(call.tensor(output)):
+            got = f"byte strides {call.tensor(output).strides} that overlap"
+            change = "Use an output whose elements are apart."
+            return Broken(output.name, "elements that share no memory", got, change)
+    return None
 
 
-def _test_inputs(call: Call) -> Broken | None:
-    output = call.operator.output.name
-    for name, address in call.addresses.items():
-        if name == output or not call.tensor(name).count:
-            continue
-        if share_memory(call.tensor(output), call.addresses[output], call.tensor(name), address):
-            got = f"one that overlaps {name}"
-            return Broken(output, f"memory apart from {name}, which is read", got, f"Use other memory for {output}.")
+def _test_others(call: Call) -> Broken | None:
+    outputs = [p.name for p in call.operator.outputs if p.name in call.addresses]
+    for place, output in enumerate(outputs):
+        for name, address in call.addresses.items():
+            if name in outputs[: place + 1] or not call.tensor(name).count:
+                continue
+            if share_memory(call.tensor(output), call.addresses[output], call.tensor(name), address):
+                used = "is written too" if name in outputs else "is read"
+                expected = f"memory apart from {name}, which {used}"
+                return Broken(output, expected, f"one that overlaps {name}", f"Use other memory for {output}.")
     return None
 
 
 # Rows that need addresses; the addresses of a call are those of the memory that is read or written.
 MEMORY_CHECKS = (
     Check("output-overlaps-itself", "no two elements of the output share memory", _test_itself, source=SAFE),
-    Check("output-overlaps-input", "the output shares no memory with an input that is read", _test_inputs, source=SAFE),
+    Check("output-overlaps-input", "the output shares no memory with an input that is read", _test_others, source=SAFE),
 )

@@ -128,18 +128,6 @@ def load_run() -> Compiled:
 
 
 @cache
-def load_run_known() -> Compiled:
-    """``entry.run_known``: the same for calls that were made before."""
-    return _load_in_peace(lambda: _load("runtime.entry", "run_known", 9))
-
-
-@cache
-def load_fingerprint() -> Compiled:
-    """``objects.fingerprint``. It keeps the GIL, so that nobody draws over its picture."""
-    return _load_in_peace(lambda: _load("runtime.objects", "fingerprint", 8, nogil=False))
-
-
-@cache
 def load_worker() -> Compiled:
     """``team.serve``: what a worker thread runs."""
     return _load_in_peace(lambda: _load("runtime.team", "serve", 1))

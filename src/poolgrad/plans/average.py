@@ -14,8 +14,10 @@ import numpy as np
 
 from ..base.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType
 from ..base.tensor import Planes, Tensor, as_planes
-from ..base.windows import FIXED, Axis
+from ..base.windows import COUNT_ONE, COUNT_PADDED, COUNT_VALID, FIXED, Axis, whole
 from ..contract.engine import Call
+from ..contract.parameters import Role
+from ..contract.pooling import layout_of
 from ..kernels import record as codes
 from ..kernels.record import (
     FEW_WINDOWS,
@@ -82,18 +84,21 @@ FEWEST_LANES, TINY = 3, 1 << 13
 Axes = tuple[Axis, Axis, Axis]
 
 
-def plan_average(
-    call: Call,
-    *,
-    grad: str,
-    result: str,
-    layout: str,
-    axes: Axes,
-    divisor: int = 1,
-    rounding: str = "kept",
-) -> Plan:
-    """The average kernel over the windows of three axes (D, H, W); a plane without depth has one layer."""
+def _axes(call: Call) -> Axes:
+    """The windows along D, H and W, and what they count in divisors."""
+    counting = COUNT_PADDED if call.value(Role.COUNT_INCLUDE_PAD) else COUNT_VALID
+    windows = [w.axis(COUNT_ONE if call.value(Role.DIVISOR) else counting) for w in call.operator.windows(call)]
+    depth, rows, columns = (*[whole(1)] * (3 - len(windows)), *windows)
+    return depth, rows, columns
+
+
+def plan_average(call: Call, threads: int, *, rounding: str = "kept") -> Plan:
+    """The gradient of an average over the windows of one to three axes; a plane without depth has one layer."""
+    by_role = call.operator.by_role
+    grad, result = by_role[Role.GRADIENT].name, by_role[Role.RESULT].name
     source, target = call.tensor(grad), call.tensor(result)
+    divisor, layout = (call.value(Role.DIVISOR) and call.number(Role.DIVISOR)) or 1, layout_of(call)
+    axes = _axes(call)
     compute = compute_dtype(target.dtype)
     itemsize = np.dtype(compute).itemsize
     planes, gradients = as_planes(target, layout), as_planes(source, layout)
@@ -113,7 +118,7 @@ def plan_average(
     record["ones"] = axes[2].phases_with_all_terms
     record["overlapping"] = max(axes[0].longest_run, axes[1].longest_run) > 1
     record["streaming"] = target.dtype.nbytes(target.count) >= plans.STREAM_FROM
-    views = Views(axes, source, target, gradients, planes)
+    views = Views(axes, source, target, gradients, planes, threads)
     booked = None
     if target.count:
         booked = (
@@ -128,8 +133,8 @@ def plan_average(
         )
     kernel, units, floats, integers = booked or ("", 0, 0, 0)
     # Lanes are worked on together, so a part of fewer would gain nothing.
-    parts = parts_for(-(-units // LANES) if kernel == "average_small_planes" else units, source, target)
-    return Plan(call, kernel, compute, record, (grad,), result, units, parts, floats, integers)
+    parts = views.parts(-(-units // LANES) if kernel == "average_small_planes" else units)
+    return Plan(call, kernel, compute, record, (grad, result), units, parts, floats, integers)
 
 
 class Views(NamedTuple):
@@ -140,6 +145,10 @@ class Views(NamedTuple):
     target: Tensor
     gradients: Planes
     planes: Planes
+    threads: int
+
+    def parts(self, units: int) -> int:
+        return parts_for(self.threads, units, self.source, self.target)
 
 
 # A kernel, its units of work, and its scratch: floats and integers.
@@ -148,7 +157,7 @@ Booking = tuple[str, int, int, int]
 
 def _for_whole_planes(views: Views, record: Record) -> Booking | None:
     """One window over each plane."""
-    axes, source, target, gradients, planes = views
+    axes, source, target, gradients, planes, _ = views
     if any(axis.out != 1 or axis.start(0) > 0 or axis.stop(0) < axis.size for axis in axes):
         return None
     if not (gradients.is_stack() and planes.is_stack() and planes.is_dense(target.dtype.itemsize)):
@@ -168,7 +177,7 @@ def _for_channels_last(views: Views, record: Record) -> Booking | None:
     Not for long sums: these are put together where columns are single numbers, and only there, and the layout must not
     change a bit.
     """
-    axes, _, target, gradients, planes = views
+    axes, _, target, gradients, planes, _ = views
     pixel = planes.shape[1]
     side_by_side = gradients.steps[1] == planes.steps[1] == target.dtype.itemsize
     few = all(_is_short(axis) for axis in axes)
@@ -259,7 +268,7 @@ def _in_one_pass(name: str, views: Views, record: Record, streaming: bool, pitch
         return None
     record["streaming"], record["chunk"], record["pitch"] = streaming, numbers, pitch
     if streaming:
-        record["kept"] = _kept(views, parts_for(rows_in_all, views.source, views.target))
+        record["kept"] = _kept(views, views.parts(rows_in_all))
     return name, rows_in_all, numbers, 0
 
 
@@ -298,13 +307,13 @@ def _few_windows(views: Views, record: Record) -> Booking | None:
 
 def _for_small_planes(views: Views, record: Record) -> Booking | None:
     """Dense planes that are small enough to be worked on eight at a time."""
-    axes, source, target, gradients, planes = views
+    axes, _, target, gradients, planes, _ = views
     dense = gradients.is_dense(target.dtype.itemsize) and planes.is_dense(target.dtype.itemsize)
     few = _is_short(axes[2]) and not _has_blocks(axes[1])
     floats, integers = _small_planes_scratch(axes)
     count = target.count // math.prod(planes.spatial)
-    parts = parts_for(-(-count // LANES), source, target)
-    if 3 * parts < parts_for(target.count // axes[2].size, source, target):
+    parts = views.parts(-(-count // LANES))
+    if 3 * parts < views.parts(target.count // axes[2].size):
         return None  # too few for all threads
     budget = min(LANES_BUDGET, plans.TOTAL_BUDGET // parts)
     enough = count >= FEWEST_LANES or floats <= TINY
@@ -344,7 +353,7 @@ def _in_rows(views: Views, record: Record) -> Booking:
 
 def _budget(units: int, views: Views) -> int:
     """Bytes of scratch that each part of a kernel may have which is split into so many units at most."""
-    return min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts_for(units, views.source, views.target))
+    return min(plans.PART_BUDGET, plans.TOTAL_BUDGET // views.parts(units))
 
 
 def _small_planes_scratch(axes: Axes) -> tuple[int, int]:

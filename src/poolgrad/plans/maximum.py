@@ -12,8 +12,10 @@ import numpy as np
 
 from ..base.dtypes import DType
 from ..base.tensor import Planes, as_planes
-from ..base.windows import Axis
+from ..base.windows import COUNT_ONE, FIXED, Axis
 from ..contract.engine import Call
+from ..contract.parameters import Role
+from ..contract.pooling import layout_of
 from ..kernels.record import BLOCK_SIDE, GATHERED, LANES, LINE, LONGEST_BLOCK_TABLE, PAGE, RECORD, ROOM
 from . import plan as plans
 from .plan import CODES, Plan, Record, compute_dtype, parts_for, power_of_two
@@ -82,14 +84,14 @@ class _Way(NamedTuple):
     integers: int = 0
 
 
-def plan_maximum(
-    call: Call, *, grad: str, indices: str, result: str, layout: str, axes: tuple[Axis, Axis] | None
-) -> Plan:
+def plan_maximum(call: Call, threads: int) -> Plan:
     """Every gradient is added where its index points in its own plane.
 
-    ``axes`` are the windows along H and W, if they are fixed ones. They decide how that is done, never what comes out.
+    Windows of one size decide how that is done, never what comes out.
     """
-    tensors = [call.tensor(name) for name in (grad, indices, result)]
+    names = tuple(call.operator.by_role[role].name for role in (Role.GRADIENT, Role.INDICES, Role.RESULT))
+    tensors, layout = [call.tensor(name) for name in names], layout_of(call)
+    axes = _plane_axes(call)
     source, where, target = (_View(as_planes(tensor, layout), tensor.dtype) for tensor in tensors)
     compute = compute_dtype(target.dtype)
     plane_size = math.prod(target.planes.spatial)
@@ -109,7 +111,7 @@ def plan_maximum(
     # A cache that is to hold the output would hold the inputs, too.
     traffic = sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
     record["streaming"] = traffic >= plans.STREAM_FROM
-    parts = parts_for(count, *tensors)
+    parts = parts_for(threads, count, *tensors)
     way = None
     if axes is not None and count and flows and plane_size < 2**31:  # places are compared in 32 bits
         views = (source, where, target)
@@ -127,13 +129,19 @@ def plan_maximum(
         kernel=way.kernel if count else "",
         compute=compute,
         record=record,
-        inputs=(grad, indices),
-        output=result,
+        tensors=names,
         units=way.units,
         parts=max(1, min(parts, way.units)),
         floats=way.floats if count else 0,
         integers=way.integers if count else 0,
     )
+
+
+def _plane_axes(call: Call) -> tuple[Axis, Axis] | None:
+    """The windows along H and W, if all are of one size and there is nothing along D."""
+    *depth, rows, columns = (w.axis(COUNT_ONE) for w in call.operator.windows(call))
+    flat = all(axis.size == axis.out == 1 for axis in depth)
+    return (rows, columns) if flat and rows.rule == columns.rule == FIXED else None
 
 
 def _by_channels_last_blocks(

@@ -18,7 +18,6 @@ from ..base.tensor import Tensor, is_nested
 from ..contract.engine import Call
 from ..kernels import record as codes
 from ..kernels.runtime.task import ALIGNMENT
-from ..run import threads
 
 Record = npt.NDArray[np.void]
 
@@ -51,22 +50,21 @@ class Plan:
     kernel: str  # a name in poolgrad.kernels, or "" if there is nothing to do
     compute: str  # the dtype of all arithmetic: "float32" or "float64"
     record: Record
-    inputs: tuple[str, ...]  # the parameters whose memory is read, in the kernel's order
-    output: str
+    tensors: tuple[str, ...]  # the parameters whose memory is read or written, in the kernel's order, outputs last
     units: int
     parts: int
     floats: int  # scratch elements of the compute dtype, per part
     integers: int  # scratch int64 elements, per part
 
     @cached_property
-    def nested_output(self) -> bool:
-        """Whether the output's strides alone show that it does not overlap itself."""
-        return is_nested(self.call.tensor(self.output))
+    def nested_outputs(self) -> bool:
+        """Whether the strides of all outputs alone show that they do not overlap themselves."""
+        return all(is_nested(self.call.tensor(p)) for p in self.call.operator.outputs)
 
     @cached_property
     def traffic(self) -> int:
         """Bytes that a run reads and writes, if it touches everything once."""
-        tensors = [self.call.tensor(name) for name in (*self.inputs, self.output)]
+        tensors = [self.call.tensor(name) for name in self.tensors]
         return sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
 
     @cached_property
@@ -84,10 +82,10 @@ def compute_dtype(storage: DType) -> str:
     return FLOAT64.name if storage is FLOAT64 else FLOAT32.name
 
 
-def parts_for(units: int, *tensors: Tensor) -> int:
+def parts_for(threads: int, units: int, *tensors: Tensor) -> int:
     traffic = sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
     # Beyond MOST_PARTS the scratch of all threads together would pass its bound.
-    return max(1, min(threads.get_num_threads(), units, traffic // BYTES_PER_PART, MOST_PARTS))
+    return max(1, min(threads, units, traffic // BYTES_PER_PART, MOST_PARTS))
 
 
 def power_of_two(n: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections import deque
 from collections.abc import Mapping
 
@@ -12,8 +13,9 @@ from ..base.dtypes import FLOAT64, INT32
 from ..base.errors import IndexRangeError
 from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION, name_of
 from ..base.tensor import as_planes
+from ..contract.parameters import Role
+from ..contract.pooling import layout_of, spatial_sizes
 from ..kernels import kernel_address, load_run
-from ..kernels.runtime.layout import PICTURE_BYTES
 from ..kernels.runtime.task import APART, DONE, MOST_TENSORS, TASK
 from ..plans.plan import Plan
 from . import threads
@@ -35,20 +37,20 @@ class Task:
         self.plan = plan
         self.helpers = plan.parts - 1
         self.large = plan.scratch_bytes > KEPT_SCRATCH
-        tensors = [plan.call.tensor(name) for name in (*plan.inputs, plan.output)]
+        tensors = [plan.call.tensor(name) for name in plan.tensors]
         self._memory = np.zeros(1, TASK)
         told = self._memory[0]
         told["kernel"], told["tensors"] = kernel_address(plan.kernel, plan.compute), len(tensors)
         told["double"], told["record"] = plan.compute == FLOAT64.name, plan.record.ctypes.data
         told["units"], told["parts"] = plan.units, plan.parts
         told["part_bytes"], told["integer_bytes"] = plan.part_bytes, 8 * plan.integers
-        told["nested"] = plan.nested_output
+        told["outputs"], told["nested"] = len(plan.call.operator.outputs), plan.nested_outputs
         for place, tensor in enumerate(tensors):
             told["lows"][place], told["highs"][place] = tensor.byte_range
         self.address: int = self._memory.ctypes.data
         self._enter, _ = load_run()
 
-    def run(self, form: int, one: int, two: int, three: int) -> int:
+    def run(self, form: int, one: int, two: int, three: int = 0) -> int:
         """Run on tensors in one of the forms of kernels/runtime/task.py, which has the answers too; scratch is found
         here."""
         team = threads.team_for(self.helpers) if self.helpers else 0
@@ -72,7 +74,7 @@ class Task:
 
 def arrange(plan: Plan, addresses: Mapping[str, int]) -> Tensors:
     """The addresses of a plan's tensors in the order of its kernel."""
-    one, two, three = (*[addresses[name] for name in (*plan.inputs, plan.output)], 0)[:MOST_TENSORS]
+    one, two, three = (*[addresses[name] for name in plan.tensors], 0)[:MOST_TENSORS]
     return one, two, three
 
 
@@ -81,7 +83,7 @@ def take_scratch() -> tuple[int, object]:
     try:
         return FREE_SCRATCH.pop()
     except IndexError:
-        return _new_scratch(max(KEPT_SCRATCH, PICTURE_BYTES))
+        return _new_scratch(KEPT_SCRATCH)
 
 
 def _new_scratch(size: int) -> tuple[int, object]:
@@ -91,22 +93,24 @@ def _new_scratch(size: int) -> tuple[int, object]:
 
 def index_error(plan: Plan, tensors: Tensors, place: int) -> IndexRangeError:
     """Where the first bad index stands, what it is, and what it should have been."""
-    view, address = plan.call.tensor("indices"), tensors[plan.inputs.index("indices")]
-    layout = "NHWC" if view.format == "NHWC" else "NCHW"
+    by_role = plan.call.operator.by_role
+    name, x = by_role[Role.INDICES].name, by_role[Role.INPUT].name
+    view, address = plan.call.tensor(name), tensors[plan.tensors.index(name)]
+    layout = layout_of(plan.call)
     planes = as_planes(view, layout)
     by_letter = dict(zip("NCDHW", np.unravel_index(place, planes.shape), strict=True))
     position = [int(by_letter[letter]) for letter in layout[-view.rank :]]
     where = address + sum(i * step for i, step in zip(position, view.strides, strict=True))
     integer = ctypes.c_int32 if view.dtype is INT32 else ctypes.c_int64
     value = integer.from_address(where).value
-    height, width = as_planes(plan.call.tensor("self"), layout).spatial[1:]
+    sizes = spatial_sizes(plan.call.tensor(x), len(plan.call.operator.axes))
     status = ACL_ERROR_RT_AICORE_EXCEPTION
     return IndexRangeError(
-        f"{plan.call.operator.name}: indices[{', '.join(map(str, position))}] = {value} is outside its plane of "
-        f"{height}x{width}: expected 0 to {height * width - 1}. "
-        f"Pass the indices of the forward pass over self. [{status} {name_of(status)}]",
+        f"{plan.call.operator.name}: {name}[{', '.join(map(str, position))}] = {value} is outside its plane of "
+        f"{'x'.join(map(str, sizes))}: expected 0 to {math.prod(sizes) - 1}. "
+        f"Pass the indices of the forward pass over {x}. [{status} {name_of(status)}]",
         status=status,
         operator=plan.call.operator.name,
-        parameter="indices",
+        parameter=name,
         product=plan.call.product_name,
     )

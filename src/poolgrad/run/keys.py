@@ -1,71 +1,82 @@
 """Keys of calls: two calls with equal keys get the same answer from the contract and the same plan.
 
 Python calls 2, 2.0 and True equal, an array and its read-only twin look alike, and a list can change after it was
-looked at. So a key is made only of what is exactly of a plain type, and holds all that a verdict depends on. Any other
-call has no key, and is looked at more closely each time; that is slower, never wrong.
+looked at. So numbers become bytes, which tell types apart (``marshal`` does that in a tenth of a microsecond), and a
+key holds all that a verdict depends on. A call without a key is looked at more closely each time; that is slower, never
+wrong.
 """
 
 from __future__ import annotations
 
 import sys
+from marshal import dumps
 from typing import Any
 
-import numpy as np
+from numpy import ndarray
 
-from ..kernels.runtime import layout
 from . import threads
 
 Key = tuple[Any, ...]
 
-# Among these only False and 0, True and 1 are equal, and parameters that take both take them for the same.
 _PLAIN = frozenset((int, bool, type(None), str))
 _INT = frozenset((int,))
+# The newest format that writes equal objects alike, whoever else holds them.
+_FORMAT = 2
 
 
-def key_of(call: tuple[Any, ...], grad: Any, x: Any, indices: Any, out: Any) -> Key | None:
-    """The key of a call on NumPy arrays alone, or torch tensors alone; ``indices`` and ``out`` may be None.
+def key_of(name: str, arrays: tuple[Any, ...], numbers: tuple[Any, ...], out: Any) -> Key | None:
+    """The key of a call on NumPy arrays alone, or torch tensors alone; ``out`` may be None.
 
-    ``call`` is the operator's name and all its other arguments.
+    ``arrays`` may hold the shape of one that is never read. ``numbers`` are all other arguments.
     """
-    if not (_PLAIN.issuperset(map(type, call)) or _are_plain(call)):
-        return None
-    if type(grad) is not _array:
-        return _key_of_tensors(call, grad, x, indices, out)
-    if type(x) is _array:
-        x = x.dtype, x.shape, x.strides
-    elif type(x) is not tuple or not _INT.issuperset(map(type, x)):
-        return None
-    if indices is not None:
-        if type(indices) is not _array:
-            return None
-        indices = indices.dtype, indices.shape, indices.strides
-    if out is not None:
-        if type(out) is not _array:
-            return None
-        out = out.dtype, out.shape, out.strides, out.flags.writeable
-    return threads.count, call, grad.dtype, grad.shape, grad.strides, x, indices, out
-
-
-def _key_of_tensors(call: tuple[Any, ...], grad: Any, x: Any, indices: Any, out: Any) -> Key | None:
-    torch = sys.modules.get("torch")
-    if torch is None or type(grad) is not torch.Tensor:
-        return None
-    tensor = torch.Tensor
-    if type(x) is not tensor and not (type(x) in (torch.Size, tuple) and _INT.issuperset(map(type, x))):
-        return None
-    if (indices is not None and type(indices) is not tensor) or (out is not None and type(out) is not tensor):
-        return None
     try:
-        return (
-            threads.count,
-            call,
-            _tensor_key(grad),
-            _tensor_key(x) if type(x) is tensor else x,
-            indices if indices is None else _tensor_key(indices),
-            out if out is None else _tensor_key(out),
-        )
+        key: list[Any] = [threads.count, name, dumps(numbers, _FORMAT)]
+        if type(arrays[0]) is not ndarray:
+            return _key_of_tensors(key, arrays, out)
+        for array in arrays:
+            if type(array) is ndarray:
+                key += array.dtype, array.shape, array.strides
+            elif type(array) is tuple:
+                key.append(dumps(array, _FORMAT))
+            else:
+                return None
+    except ValueError:  # something that can't be written
+        return None
+    if out is not None:
+        if type(out) is not ndarray:
+            return None
+        key += out.dtype, out.shape, out.strides, out.flags.writeable
+    return tuple(key)
+
+
+def may_be_kept(arrays: tuple[Any, ...], numbers: tuple[Any, ...]) -> bool:
+    """Whether a call may be found by its key: if all its numbers are plain ones.
+
+    NumPy's numbers, for instance, are written as the bytes they are made of, which an integer and a float may share. No
+    plain number is written like that, so whoever brings one finds nothing.
+    """
+    sequences = [thing for thing in (*numbers, *arrays) if isinstance(thing, tuple | list)]
+    return _PLAIN.issuperset(type(n) for n in numbers if type(n) not in (tuple, list)) and all(
+        _INT.issuperset(map(type, sequence)) for sequence in sequences
+    )
+
+
+def _key_of_tensors(key: list[Any], arrays: tuple[Any, ...], out: Any) -> Key | None:
+    torch = sys.modules.get("torch")
+    if torch is None or type(arrays[0]) is not torch.Tensor:
+        return None
+    tensor, sizes = torch.Tensor, (torch.Size, tuple)
+    try:
+        for array in arrays if out is None else (*arrays, out):
+            if type(array) is tensor:
+                key.append(_tensor_key(array))
+            elif array is not out and type(array) in sizes:
+                key.append(dumps(tuple(array), _FORMAT))
+            else:
+                return None
     except RuntimeError:  # what torch raises for tensors of its own special kinds
         return None
+    return tuple(key)
 
 
 def _tensor_key(tensor: Any) -> Key:
@@ -82,12 +93,3 @@ def _tensor_key(tensor: Any) -> Key:
         tensor.untyped_storage().nbytes(),
         tensor.data_ptr() == 0,
     )
-
-
-def _are_plain(numbers: tuple[Any, ...]) -> bool:
-    """The same for numbers of which some are tuples of integers."""
-    return all(type(n) in _PLAIN or (type(n) is tuple and _INT.issuperset(map(type, n))) for n in numbers)
-
-
-# If compiled code can't read arrays, none is of the kind that has a key.
-_array: Any = np.ndarray if layout.is_as_expected() else type(None)

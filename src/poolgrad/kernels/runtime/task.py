@@ -11,14 +11,15 @@ ALIGNMENT = 64
 TASK = np.dtype(
     [
         ("kernel", np.int64),  # the address of its machine code
-        ("tensors", np.int64),  # how many tensors it takes: 2 or 3, the output last
+        ("tensors", np.int64),  # how many tensors it takes: 2 or 3, outputs last
+        ("outputs", np.int64),  # how many of them are outputs: 1 or 2
         ("double", np.int64),  # whether it computes in float64
         ("record", np.int64),  # the address of the plan's record
         ("units", np.int64),
         ("parts", np.int64),
         ("part_bytes", np.int64),  # scratch of one part
         ("integer_bytes", np.int64),  # how much of it, at its beginning, is for integers
-        ("nested", np.int64),  # whether the output's strides alone show that it does not overlap itself
+        ("nested", np.int64),  # whether the outputs' strides alone show that none overlaps itself
         # First and one past the last byte that each tensor touches, relative to its first element.
         ("lows", np.int64, (MOST_TENSORS,)),
         ("highs", np.int64, (MOST_TENSORS,)),
@@ -30,7 +31,5 @@ TASK = np.dtype(
 ADDRESSES, APART, ARRAYS = range(3)
 # What it answers if no index was bad. A number from 0 on is the place of the first bad one.
 DONE = -1
-# The output might overlap itself or an input, by a first look: nothing was run.
+# An output might overlap itself or another tensor, by a first look: nothing was run.
 MAY_OVERLAP = -2
-# The call is not the one that was expected: nothing was run.
-UNKNOWN = -3

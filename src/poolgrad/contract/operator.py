@@ -1,0 +1,88 @@
+"""What an operator says of itself. Everything that poolgrad does with it is derived from this description."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from .checks import closing, opening
+from .engine import Call, Check
+from .parameters import Parameter, Role, snake_case
+from .pooling import gradient_of_input
+
+if TYPE_CHECKING:
+    from ..base.products import Product
+    from ..base.tensor import Tensor
+    from ..base.windows import Windows
+    from ..plans.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The program of an operator's document: shapes of the tensors, their values, and what it prints.
+
+    Tensors without values are those that are only described, or computed. Everything is by documented names.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]]
+    values: Mapping[str, Sequence[float]]
+    numbers: Mapping[str, Any]
+    results: Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """An aclnn operator: who it is, what it takes, what is allowed, and how a legal call becomes a plan."""
+
+    name: str
+    summary: str  # what it computes, for the first line of help
+    header: str  # below aclnnop/
+    axes: str  # the letters of the pooled axes: "HW" or "DHW"
+    parameters: tuple[Parameter, ...]
+    products: tuple[Product, ...]
+    default_format: str  # of tensors whose format nobody names
+    windows: Callable[[Call], tuple[Windows, ...]] = field(repr=False)
+    rows: tuple[Check, ...] = field(repr=False)  # between those that every operator begins and ends with
+    planner: Callable[[Call, int], Plan] = field(repr=False)  # of a call and the number of threads
+    sample: Sample = field(repr=False)
+    # What results are like that nobody gave, as far as the call's other arguments tell.
+    results: Callable[[Call], tuple[Tensor, ...]] = field(default=gradient_of_input, repr=False)
+    # Names in the files and calls of other tools that are not ours in other letters.
+    aliases: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def python_name(self) -> str:
+        return snake_case(self.name.removeprefix("aclnn"))
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        """All rows in their order."""
+        return (*opening(self.parameters, self.products), *self.rows, *closing(self.parameters))
+
+    @cached_property
+    def tensors(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if p.kind == "tensor")
+
+    @cached_property
+    def inputs(self) -> tuple[Parameter, ...]:
+        """The tensors that are given."""
+        return tuple(p for p in self.tensors if not p.output)
+
+    @cached_property
+    def outputs(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.tensors if p.output)
+
+    @cached_property
+    def numbers(self) -> tuple[Parameter, ...]:
+        """All that is no tensor."""
+        return tuple(p for p in self.parameters if p.kind != "tensor")
+
+    @cached_property
+    def by_role(self) -> Mapping[Role, Parameter]:
+        return {p.role: p for p in self.parameters}
+
+    def checks_on(self, product: Product) -> tuple[Check, ...]:
+        """The rows that hold on a product, in their order."""
+        return tuple(check for check in self.checks if product in check.on)

@@ -1,0 +1,54 @@
+"""Calls that the contract allowed and a plan was made for, kept from call to call for every door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..base.products import Product
+from ..contract.engine import Value, prepare
+from ..contract.operator import Operator
+from ..kernels import is_loaded
+from ..plans.plan import Plan
+from . import threads
+from .execute import Task
+
+
+class Prepared:
+    """A plan, and its task once it is to run. ``passed`` is for the documented layer: the last launch that was good."""
+
+    __slots__ = ("_task", "passed", "plan")
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.passed: Any = None
+        self._task: Task | None = None
+
+    @property
+    def task(self) -> Task | None:
+        """None if there is nothing to do. The first time, its kernel may have to be compiled."""
+        if self._task is None and self.plan.kernel:
+            self._task = Task(self.plan)
+        return self._task
+
+    @property
+    def is_compiled(self) -> bool:
+        plan = self.plan
+        return self._task is not None or not plan.kernel or is_loaded(plan.kernel, plan.compute)
+
+
+# By everything that a plan depends on. What is refused is never kept.
+_PREPARED: dict[tuple[object, ...], Prepared] = {}
+MOST_PREPARED = 1024
+
+
+def prepared_call(operator: Operator, product: Product, values: Mapping[str, Value]) -> Prepared:
+    """The call's plan; ``AclnnError`` for the first row that it breaks."""
+    key = (operator.name, product, threads.count, *values.values())
+    prepared = _PREPARED.get(key)
+    if prepared is None:
+        prepared = Prepared(prepare(operator, product, values, threads.count))
+        if len(_PREPARED) >= MOST_PREPARED:
+            _PREPARED.clear()
+        _PREPARED[key] = prepared
+    return prepared
