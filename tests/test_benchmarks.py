@@ -41,7 +41,7 @@ def test_the_contract_allows_every_case(case: Case) -> None:
         values |= {"kernelSize": (kernel,), "stride": (stride,), "padding": (padding,), "dilation": (1,)}
         values |= {"ceilMode": False, "countIncludePad": True, "divisorOverride": 0, "cubeMathType": 0}
     wanted = {p.name: values[p.name] for p in operator.parameters}
-    assert prepare(operator, ANY, wanted).kernel
+    assert prepare(operator, ANY, wanted, 1).kernel
     assert case.bytes_read == grad.count * size + (indices.count * indices.dtype.itemsize if case.has_indices else 0)
     assert case.bytes_written == x.count * size
 

@@ -27,7 +27,8 @@ from poolgrad.base.dtypes import FORMATS, dtype_named
 from poolgrad.base.products import ANY, Product, find_product
 from poolgrad.base.status import name_of
 from poolgrad.base.tensor import Tensor, contiguous_strides
-from poolgrad.contract.engine import BadHandle, Operator, Value, prepare
+from poolgrad.contract.engine import BadHandle, Value, prepare
+from poolgrad.contract.operator import Operator
 from poolgrad.operators import REGISTRY
 
 # The order of the checks, as the contract tells it, row by row; rows of our own stand where they are harmless.
@@ -72,7 +73,7 @@ def value_of(argument: Any) -> Value:
 
 
 def judge(operator: str, product: str, arguments: dict[str, Any]) -> None:
-    prepare(REGISTRY[operator], product_of(product), {name: value_of(a) for name, a in arguments.items()})
+    prepare(REGISTRY[operator], product_of(product), {name: value_of(a) for name, a in arguments.items()}, 1)
 
 
 def row_in(error: AclnnError) -> str:
@@ -215,9 +216,9 @@ def test_cube_math_type(line: str) -> None:
         values = {key: value_of(a) for key, a in arguments.items()}
         if meaning == "-":
             with pytest.raises(AclnnError, match="cubeMathType-dtype"):
-                prepare(REGISTRY[AVG], product_of(product), values)
+                prepare(REGISTRY[AVG], product_of(product), values, 1)
         else:
-            plan = prepare(REGISTRY[AVG], product_of(product), values)
+            plan = prepare(REGISTRY[AVG], product_of(product), values, 1)
             assert plan.record["rounding"][0] == ROUNDING_CODES[meaning], (product, mode)
 
 

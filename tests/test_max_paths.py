@@ -24,6 +24,7 @@ from poolgrad.kernels.jit import halves
 from poolgrad.operators import REGISTRY
 from poolgrad.plans import maximum as plan_maximum
 from poolgrad.plans import plan
+from poolgrad.run.calls import forget_calls
 
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.usefixtures("guarded_scratch")
@@ -33,15 +34,15 @@ pytestmark = pytest.mark.usefixtures("guarded_scratch")
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels of all plans that are made from now on, and no verdict is kept from before."""
     kernels: list[str] = []
-    original = poolgrad.functional.prepare
+    original = poolgrad.run.prepared.prepare
 
     def watch(*arguments: Any) -> plan.Plan:
         made = original(*arguments)
         kernels.append(made.kernel)
         return made
 
-    monkeypatch.setattr(poolgrad.functional, "prepare", watch)
-    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    monkeypatch.setattr(poolgrad.run.prepared, "prepare", watch)
+    forget_calls()
     monkeypatch.setattr(plan, "BYTES_PER_PART", 1)
     return kernels
 
@@ -77,7 +78,7 @@ def gradients_and_indices(
 def by_scatter(monkeypatch: pytest.MonkeyPatch, taken: list[str], *arguments: Any) -> Array:
     """The same call with the other ways closed."""
     with monkeypatch.context() as closed:
-        closed.setattr(poolgrad.functional, "_VERDICTS", {})
+        forget_calls()
         closed.setattr(plan_maximum, "LARGEST_TILE", 0)
         closed.setattr(plan_maximum, "SHORTEST_ROW", plan_maximum.NARROWEST_ROW)
         closed.setattr(plan_maximum, "MOST_ASKED", 0)
@@ -281,7 +282,7 @@ def test_bands_of_a_plane(
         expected = by_scatter(monkeypatch, taken, *arguments)
         for band in (1, min(3 * stride, height - 2) * width, (height - 1) * width):
             monkeypatch.setattr(plan_maximum, "BAND", band)
-            monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+            forget_calls()
             out = Guarded(shape, dtype)
             poolgrad.max_pool2d_with_indices_backward(*arguments, out=out.array)
             assert taken.pop() == "scatter_bands"
@@ -350,7 +351,7 @@ def test_blocks_of_pixels(
         grad, indices = gradients_and_indices(shape, dtype, index_dtype, kernel, stride, pad, ceil)
         numbers = (kernel, stride, pad, 1, ceil)
         expected = by_scatter(monkeypatch, taken, grad, shape, indices, *numbers)
-        monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+        forget_calls()
         name = f"max_blocks_{kernel}_{stride}"
         assert_same_over_channels_side_by_side(expected, taken, name, grad, indices, *numbers)
 
@@ -590,7 +591,7 @@ def test_planes_in_batches(dtype: Any, taken: list[str], threads: None, monkeypa
         answers = []
         for limits in ({}, {"BATCH_BYTES": 1}, {"BATCH_BYTES": 1000}):
             with monkeypatch.context() as limited:
-                limited.setattr(poolgrad.functional, "_VERDICTS", {})
+                forget_calls()
                 limited.setattr(plan, "MOST_WINDOWS_AT_ONCE", 4 if limits else 4096)
                 limited.setattr(plan, "STREAM_FROM", 0 if limits else 1 << 30)
                 for name, value in limits.items():
@@ -667,7 +668,12 @@ def test_scratch_of_maxima_is_bounded() -> None:
                     "padding": (0,),
                     "dilation": (1,),
                 }
-                made = prepare(REGISTRY[name], ANY, {key: described(value) for key, value in values.items()})
+                made = prepare(
+                    REGISTRY[name],
+                    ANY,
+                    {key: described(value) for key, value in values.items()},
+                    poolgrad.get_num_threads(),
+                )
                 assert made.scratch_bytes <= 64_000_000
         finally:
             poolgrad.set_num_threads(2)

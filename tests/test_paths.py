@@ -25,6 +25,7 @@ from poolgrad.kernels.record import FEW_WINDOWS, REPEATED_AT_ONCE, ROOM
 from poolgrad.operators import REGISTRY
 from poolgrad.plans import average as plan_average
 from poolgrad.plans import plan
+from poolgrad.run.calls import forget_calls
 from poolgrad.selftest import reference
 
 Array = np.ndarray[Any, Any]
@@ -93,7 +94,7 @@ def is_rolling(made: plan.Plan) -> bool:
 def can_roll(made: plan.Plan) -> bool:
     """Whether windows are 3 wide with a stride of 1 and padded by 1, and a row of floats fills a vector."""
     numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
-    wide = made.record[0]["size"][2] >= 8 and made.call.tensor(made.output).dtype.itemsize > 2
+    wide = made.record[0]["size"][2] >= 8 and made.call.tensor(made.tensors[-1]).dtype.itemsize > 2
     return bool(wide and numbers == [(3, 3), (1, 1), (1, 1)])
 
 
@@ -106,7 +107,7 @@ def can_double(made: plan.Plan) -> bool:
     numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
     size, out = made.record[0]["size"][1:], made.record[0]["out"][1:]
     touching = numbers == [(2, 2), (2, 2), (0, 0)] and (size == 2 * out).all()
-    wide = size[1] >= 16 and made.call.tensor(made.output).dtype.itemsize > 2
+    wide = size[1] >= 16 and made.call.tensor(made.tensors[-1]).dtype.itemsize > 2
     return bool(wide and (touching or numbers == [(3, 3), (2, 2), (1, 1)]))
 
 
@@ -117,7 +118,7 @@ def is_repeating(made: plan.Plan) -> bool:
 def can_repeat(made: plan.Plan) -> bool:
     """Whether windows of 2 to 4 touch from the first element on, and those of a row fill a vector."""
     numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
-    wide = made.record[0]["out"][2] >= 8 and made.call.tensor(made.output).dtype.itemsize > 2
+    wide = made.record[0]["out"][2] >= 8 and made.call.tensor(made.tensors[-1]).dtype.itemsize > 2
     return bool(wide and numbers in [[(n, n), (n, n), (0, 0)] for n in (2, 3, 4)])
 
 
@@ -131,7 +132,9 @@ def can_be_woven(made: plan.Plan) -> bool:
     _, _, kernel = (int(number) for number in made.record[0]["kernel"])
     stride, pad, width = (int(made.record[0][name][2]) for name in ("stride", "pad", "size"))
     starts = pad % stride == 0 or stride == 2
-    adds = kernel > stride or made.call.tensor(made.output).dtype.itemsize > 2  # halves that are only laid out are not
+    adds = (
+        kernel > stride or made.call.tensor(made.tensors[-1]).dtype.itemsize > 2
+    )  # halves that are only laid out are not
     return adds and stride <= 3 and stride <= kernel <= 3 * stride and starts and width >= max(16, 8 * stride)
 
 
@@ -183,20 +186,20 @@ def calls(dtype: Any) -> list[tuple[Array, tuple[int, ...], tuple[int, ...]]]:
 def with_limits(monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> None:
     for name, value in limits.items():
         monkeypatch.setattr(plan if hasattr(plan, name) else plan_average, name, value)
-    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})  # verdicts made under other limits
+    forget_calls()  # verdicts made under other limits
 
 
 def recording(monkeypatch: pytest.MonkeyPatch) -> list[plan.Plan]:
     """All plans that are made from now on."""
     plans = []
-    original = poolgrad.functional.prepare
+    original = poolgrad.run.prepared.prepare
 
     def watch(*arguments: Any) -> plan.Plan:
         made = original(*arguments)
         plans.append(made)
         return made
 
-    monkeypatch.setattr(poolgrad.functional, "prepare", watch)
+    monkeypatch.setattr(poolgrad.run.prepared, "prepare", watch)
     return plans
 
 
@@ -625,7 +628,12 @@ def test_scratch_of_long_rows_is_bounded() -> None:
             numbers = {"kernelSize": (kernel,), "stride": (stride,), "padding": (pad,), "countIncludePad": even}
             numbers["cubeMathType"] = 0
             values = LEGAL[AVG] | tensors | numbers
-            made = prepare(REGISTRY[AVG], ANY, {name: described(value) for name, value in values.items()})
+            made = prepare(
+                REGISTRY[AVG],
+                ANY,
+                {name: described(value) for name, value in values.items()},
+                poolgrad.get_num_threads(),
+            )
             assert made.scratch_bytes <= 64_000_000, (width, kernel, stride, made.kernel)
             reached.add(made.kernel)
     finally:
@@ -654,7 +662,12 @@ def test_scratch_is_bounded_for_any_plan() -> None:
                     "gradInput": T((1, 1, size, size), dtype),
                 }
                 values = LEGAL[AVG] | tensors | {"kernelSize": (kernel,), "stride": (stride,)}
-                made = prepare(REGISTRY[AVG], ANY, {name: described(value) for name, value in values.items()})
+                made = prepare(
+                    REGISTRY[AVG],
+                    ANY,
+                    {name: described(value) for name, value in values.items()},
+                    poolgrad.get_num_threads(),
+                )
                 assert made.scratch_bytes <= 64_000_000, (threads, size, kernel, stride)
         finally:
             poolgrad.set_num_threads(2)

@@ -93,7 +93,7 @@ def task_of(kernel: Callable[..., int], parts: int, monkeypatch: pytest.MonkeyPa
     tensor = Tensor(FLOAT32, shape, contiguous_strides(shape, 4), "NCHW")
     values = {"gradOutput": tensor, "self": tensor, "gradInput": tensor, "kernelSize": (1,), "stride": (1,)}
     values |= {"padding": (0,), "ceilMode": False, "countIncludePad": True, "divisorOverride": 0, "cubeMathType": 0}
-    plan = prepare(REGISTRY["aclnnAvgPool2dBackward"], ANY, values)
+    plan = prepare(REGISTRY["aclnnAvgPool2dBackward"], ANY, values, 1)
     object.__setattr__(plan, "units", parts)
     object.__setattr__(plan, "parts", parts)
     with monkeypatch.context() as patch:

@@ -10,12 +10,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from poolgrad.operators.pooling import Windows
 
 from poolgrad.base.windows import has_empty_window
 from poolgrad.cases import forward
 from poolgrad.cases.indices import adaptive_max_pool2d_indices, drawn_indices, max_pool2d_indices
 from poolgrad.cases.places import adaptive_places, fixed_places
-from poolgrad.operators.pooling import Windows
 
 Places = list[list[int]]
 

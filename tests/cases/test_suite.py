@@ -11,7 +11,7 @@ from poolgrad.cases import Case, read_cases
 from poolgrad.cases.judging import judge
 from poolgrad.cases.suite import suite_of
 from poolgrad.cases.writing import FORMATS, written
-from poolgrad.contract.engine import Operator
+from poolgrad.contract.operator import Operator
 from poolgrad.operators import REGISTRY
 
 BAD_INDEX = 507015  # found when a call runs: the contract accepts it

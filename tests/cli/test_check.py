@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from poolgrad.base.dtypes import FORMATS
 from poolgrad.cli.line import HELP, number_parameters, option
-from poolgrad.contract.engine import Parameter
+from poolgrad.contract.parameters import Parameter
 from poolgrad.operators import REGISTRY
 
 AVG, MAX = "aclnnAvgPool2dBackward", "aclnnMaxPool2dWithIndicesBackward"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from poolgrad.operators.pooling import Windows
 
 from poolgrad.base.windows import has_empty_window
 from poolgrad.cases.indices import adaptive_max_pool2d_indices, max_pool2d_indices
-from poolgrad.operators.pooling import Windows
 
 
 def data(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

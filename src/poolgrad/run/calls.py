@@ -26,7 +26,7 @@ from ..kernels.runtime.task import ADDRESSES, APART, ARRAYS, DONE, MAY_OVERLAP
 from ..plans.plan import Plan
 from .execute import Task, arrange, index_error
 from .keys import key_of, may_be_kept
-from .prepared import prepared_call
+from .prepared import PREPARED, prepared_call
 
 Ints = SupportsIndex | Sequence[SupportsIndex]
 # Enough for any mistake that deserves the contract's answer about lengths.
@@ -46,6 +46,12 @@ _KNOWN: dict[Any, _Known] = {}
 MOST_KNOWN = 1024
 # Whether compiled code finds the address of an array by itself.
 _READS_ARRAYS = layout.is_as_expected()
+
+
+def forget_calls() -> None:
+    """Forget what was judged, here and behind all doors: for tests that change what verdicts depend on."""
+    _KNOWN.clear()
+    PREPARED.clear()
 
 
 def call(

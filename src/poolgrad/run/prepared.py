@@ -38,17 +38,17 @@ class Prepared:
 
 
 # By everything that a plan depends on. What is refused is never kept.
-_PREPARED: dict[tuple[object, ...], Prepared] = {}
+PREPARED: dict[tuple[object, ...], Prepared] = {}
 MOST_PREPARED = 1024
 
 
 def prepared_call(operator: Operator, product: Product, values: Mapping[str, Value]) -> Prepared:
     """The call's plan; ``AclnnError`` for the first row that it breaks."""
     key = (operator.name, product, threads.count, *values.values())
-    prepared = _PREPARED.get(key)
+    prepared = PREPARED.get(key)
     if prepared is None:
         prepared = Prepared(prepare(operator, product, values, threads.count))
-        if len(_PREPARED) >= MOST_PREPARED:
-            _PREPARED.clear()
-        _PREPARED[key] = prepared
+        if len(PREPARED) >= MOST_PREPARED:
+            PREPARED.clear()
+        PREPARED[key] = prepared
     return prepared
