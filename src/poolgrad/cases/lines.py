@@ -43,6 +43,7 @@ def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
     name = record.get("name", f"case_{number}")
     if not isinstance(name, str) or not name:
         raise BadCase(f"{where}: name: expected some text, got {name!r}")
+    where = f"{where}, {name!r}"
     standard = record.get("standard")
     if standard is not None and standard not in (*STANDARDS, *ALIASES):
         raise BadCase(f"{where}: standard: expected one of {', '.join(STANDARDS)}, got {standard!r}")

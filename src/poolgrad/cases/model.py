@@ -10,6 +10,7 @@ from ..contract import Operator, Value
 from ..dtypes import dtype_named
 from ..files import BadFile
 from ..operators import REGISTRY
+from ..status import ACLNN_SUCCESS
 from ..tensor import Tensor, contiguous_strides
 
 # What an array of integers or a number of a call may be; None stands for a null pointer.
@@ -98,6 +99,11 @@ class Case:
     @property
     def operator(self) -> Operator:
         return REGISTRY[self.operator_name]
+
+    @property
+    def expected(self) -> int:
+        """The status that the call must give: a file that does not say means success."""
+        return ACLNN_SUCCESS if self.status is None else self.status
 
     @property
     def output(self) -> CaseTensor | None:
