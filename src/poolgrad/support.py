@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .base.products import ANY, PRODUCTS, Product
-from .contract.engine import EVERYWHERE, Check, Operator
+from .contract.engine import EVERYWHERE, Check
+from .contract.operator import Operator
 from .operators import REGISTRY
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,3 +108,20 @@ def test_atk_leaves_out_null_pointers_strides_and_outputs_of_their_own() -> None
     assert reasons["AvgPool2dBackward-channels-last"] == "the strides of self"
     assert reasons["AvgPool2dBackward-shape-of-output"] == "the shape of gradInput"
     assert reasons["AvgPool2dBackward-padding-empty"] == "padding of ()"
+
+
+def test_ttk_rows_have_numbers_that_ttk_reads() -> None:
+    """It takes a quoted word for text, and refuses the whole file."""
+    text, _ = written([case for name in REGISTRY for case in suite_of(name)], "ttk")
+    cells = [row["input_data_ranges"] for row in csv.DictReader(io.StringIO(text))]
+    assert not [cell for cell in cells if "'" in cell]
+    assert {"((-1.0, 1.0), (nan,), (0, 1))", "((-1.0, 1.0), (-inf,), (0, 1))"} <= set(cells)
+
+
+def test_atk_cases_have_a_standard_that_atk_knows() -> None:
+    (case, *_) = suite_of("aclnnAvgPool2dBackward")
+    words = {None: "single_bm", "mixed": "mixed_tolerance_bm", "binary": "equal", "close": "single_bm"}
+    for standard, word in words.items():
+        (record,) = json.loads(written([replace(case, standard=standard)], "atk")[0])
+        assert list(record["standard"]["acc"]) == [word]
+        assert "perf" in record["standard"]

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from ..base.dtypes import SHORT_NAMES
-from ..contract.engine import Operator, Parameter
+from ..contract.operator import Operator
+from ..contract.parameters import Parameter
 from ..operators import find_operator
 from .building import is_int, is_number, make_case, make_tensor, make_values, pooled_shape, random_for
 from .lines import values_record
 from .model import DEFAULT_FORMATS, DEFAULT_NUMBERS, FORWARD, BadCase, Case, CaseTensor
 
 ADAPTIVE_MAX = "aclnnAdaptiveMaxPool2dBackward"
-_SHORT = {dtype: short for short, dtype in SHORT_NAMES.items() if short != "float"}
+_SHORT = {SHORT_NAMES[short]: short for short in ("fp64", "fp32", "fp16", "bf16")}
+# Standards that both have, by its words and ours. Its usual one, "single_bm" or "default", has no name here.
+_STANDARDS = {"mixed_tolerance_bm": "mixed", "equal": "binary"}
+_USUAL_STANDARD = "single_bm"
 # Keys of our own, which tools that read by name do not see.
 _OURS = {"status": "expected_status", "product": "product", "seed": "seed", "why": "why"}
 
@@ -44,7 +49,8 @@ def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
     if not isinstance(identity, int | str):
         raise BadCase(f"{where}: id: expected a number or text, got {identity!r}")
     name = f"{operator.name.removeprefix('aclnn')}_{identity}"
-    facts = {fact: record.get(key) for fact, key in _OURS.items()} | {"standard": record.get("standard")}
+    where = f"{where}, {name!r}"
+    facts = {fact: record.get(key) for fact, key in _OURS.items()} | {"standard": _standard(record.get("standard"))}
     facts["seed"] = record.get(_OURS["seed"], seed)
     tensors: dict[str, CaseTensor | None] = {}
     numbers: dict[str, Any] = {}
@@ -57,6 +63,14 @@ def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
             numbers[given] = drawn if isinstance(group, list) or parameter is None else drawn[0]
     _follow_the_forward_pass(operator, tensors, numbers)
     return make_case(operator, where, name=name, tensors=tensors, numbers=numbers, **facts)
+
+
+def _standard(told: Any) -> Any:
+    """``{"acc": {word: limits}, "perf": ...}``; the word may also stand alone, or in the place of the limits."""
+    acc = told.get("acc") if isinstance(told, dict) else told
+    words = [word for pair in acc.items() for word in pair] if isinstance(acc, dict) else [acc]
+    found = [word for word in words if isinstance(word, str) and word in _STANDARDS]
+    return _STANDARDS[found[0]] if found else acc
 
 
 def _input(operator: Operator, group: Any, place: int, where: str) -> tuple[str, Any, Parameter | None]:
@@ -120,6 +134,8 @@ def _follow_the_forward_pass(
         return
     shape = None
     if operator.name == ADAPTIVE_MAX:
+        if indices is not None and indices.dtype in ("float32", "float16", "bfloat16"):
+            indices = tensors["indices"] = replace(indices, dtype="int32")  # what its executor puts in their place
         size: list[Any] = numbers.get("output_size") or []
         if len(size) in (1, 2) and all(is_int(s) for s in size):
             shape = (*self.shape[:-2], size[0], size[-1])
@@ -168,12 +184,13 @@ def atk_record(case: Case, identity: int) -> dict[str, Any] | None:
             inputs.append(_attribute(name, "attr", parameter.kind, case.numbers[parameter.name]))
     if case.operator_name == ADAPTIVE_MAX:
         inputs.append([_attribute("output_size", "attr_tuple", "int", n) for n in case.tensor("gradOutput").shape[-2:]])
+    standard = next((word for word, ours in _STANDARDS.items() if ours == case.standard), _USUAL_STANDARD)
     record: dict[str, Any] = {
         "id": identity,
         "name": f"torch.ops.aten.{case.operator.python_name}",
         "aclnn_name": case.operator_name.removeprefix("aclnn"),
         "api_type": f"poolgrad_{case.operator.python_name}",
-        "standard": case.standard or "mixed",
+        "standard": {"acc": {standard: "default"}, "perf": {}},
         "inputs": inputs,
     }
     ours = {"status": case.status, "product": case.product, "seed": case.seed or None, "why": case.why or None}

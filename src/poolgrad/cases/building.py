@@ -12,7 +12,8 @@ import numpy as np
 from ..base.dtypes import DTYPES, FORMATS, SHORT_NAMES
 from ..base.products import find_product
 from ..base.windows import pair
-from ..contract.engine import Operator, Parameter
+from ..contract.operator import Operator
+from ..contract.parameters import Parameter
 from ..operators.pooling import Windows
 from ..precision.limits import ALIASES, STANDARDS
 from .model import (
@@ -207,14 +208,23 @@ def make_values(raw: Any, where: str) -> Values:
         return make_values(raw[0], where)
     if isinstance(raw, str) and raw in _WORDS:
         return _WORDS[raw]
-    if isinstance(raw, dict) and raw.get("name", "nd") == "nd" and "mean" in raw and "std" in raw:
-        numbers = (*_range(raw["mean"], where), *_range(raw["std"], where))
-        if all(map(math.isfinite, numbers)):
-            return Values("normal", numbers)
-        raise BadCase(f"{where}: expected finite means and deviations, got {raw!r}")
+    if isinstance(raw, dict):
+        return _normal(raw, where)
     if is_number(raw) or (isinstance(raw, str) and raw in _SPECIAL):
         return Values("constant", (_number(raw, where),))
     return Values("uniform", _range(raw, where))
+
+
+def _normal(raw: dict[str, Any], where: str) -> Values:
+    if raw.get("name", "nd") != "nd" or "mean" not in raw or "std" not in raw:
+        raise BadCase(f"{where}: expected mean and std, got {raw!r}")
+    deviations = _range(raw["std"], f"{where}: std")
+    if deviations[0] < 0:
+        raise BadCase(f"{where}: std: expected 0 or more, got {raw['std']!r}")
+    numbers = (*_range(raw["mean"], f"{where}: mean"), *deviations)
+    if not all(map(math.isfinite, numbers)):
+        raise BadCase(f"{where}: expected finite means and deviations, got {raw!r}")
+    return Values("normal", numbers)
 
 
 def _range(raw: Any, where: str) -> tuple[float, float]:

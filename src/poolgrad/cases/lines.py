@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ..contract.engine import Operator
+from ..contract.operator import Operator
 from ..operators import find_operator
 from ..precision.limits import ALIASES, STANDARDS
 from .building import make_case, make_tensor, make_values
@@ -43,6 +43,7 @@ def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
     name = record.get("name", f"case_{number}")
     if not isinstance(name, str) or not name:
         raise BadCase(f"{where}: name: expected some text, got {name!r}")
+    where = f"{where}, {name!r}"
     standard = record.get("standard")
     if standard is not None and standard not in (*STANDARDS, *ALIASES):
         raise BadCase(f"{where}: standard: expected one of {', '.join(STANDARDS)}, got {standard!r}")

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 from ..arrays.files import BadFile
 from ..base.dtypes import dtype_named
+from ..base.status import ACLNN_SUCCESS
 from ..base.tensor import Tensor, contiguous_strides
-from ..contract.engine import Operator, Value
+from ..contract.engine import Value
+from ..contract.operator import Operator
 from ..operators import REGISTRY
 
 # What an array of integers or a number of a call may be; None stands for a null pointer.
@@ -98,6 +100,11 @@ class Case:
     @property
     def operator(self) -> Operator:
         return REGISTRY[self.operator_name]
+
+    @property
+    def expected(self) -> int:
+        """The status that the call must give: a file that does not say means success."""
+        return ACLNN_SUCCESS if self.status is None else self.status
 
     @property
     def output(self) -> CaseTensor | None:

@@ -14,7 +14,8 @@ from ..contract.engine import Call
 from ..operators.average import cube_rounding
 from ..precision import Comparison, NotComparable, compare
 from .data import Array
-from .judging import product_of
+from .golden import Entry
+from .judging import product_of, surprise
 from .lines import digest
 from .model import Case
 from .naming import directory_name
@@ -35,6 +36,10 @@ class Outcome:
     comparison: Comparison | None = None
 
     @property
+    def failed(self) -> bool:
+        return self.verdict in (BAD, MISSING, FAIL)
+
+    @property
     def rank(self) -> tuple[Any, ...]:
         """Sorts the worst first: by verdict, then by how much passed, then by the largest error."""
         c = self.comparison
@@ -44,26 +49,23 @@ class Outcome:
 
 def verify(
     cases: Sequence[Case],
-    entries: Mapping[str, tuple[int, str]],
+    entries: Mapping[str, Entry],
     root: Path,
     actual: Path,
     *,
     standard: str | None,
     jobs: int,
 ) -> Iterator[Outcome]:
-    """An outcome for each case, in their order. ``BadFile`` if a golden result is not that of its case.
-
-    ``entries`` are the manifest's statuses and digests.
-    """
+    """An outcome for each case, in their order. ``BadFile`` if a golden result is not that of its case."""
     for case in cases:
         if case.name not in entries:
             raise BadFile(f"{root} has no golden result for the case {case.name!r}; run poolgrad golden again")
-        if entries[case.name][1] != digest(case):
+        if entries[case.name].digest != digest(case):
             raise BadFile(f"{root}: the case {case.name!r} has changed since; run poolgrad golden again")
 
     def one(case: Case) -> Outcome:
         try:
-            return _outcome(case, entries[case.name][0], root, actual, standard)
+            return _outcome(case, entries[case.name], root, actual, standard)
         except (BadFile, NotComparable) as error:
             return Outcome(case.name, BAD, str(error))
 
@@ -74,8 +76,10 @@ def verify(
         pool.shutdown(cancel_futures=True)
 
 
-def _outcome(case: Case, status: int, root: Path, actual: Path, standard: str | None) -> Outcome:
-    name = directory_name(case.name)
+def _outcome(case: Case, made: Entry, root: Path, actual: Path, standard: str | None) -> Outcome:
+    name, status = directory_name(case.name), made.status
+    if status != case.expected:
+        return Outcome(case.name, FAIL, surprise(case.expected, status, made.message))
     told = _status(actual / name / "status.txt")
     if told not in (None, status):
         return Outcome(case.name, FAIL, f"status {_named(told)}; expected {_named(status)}")

@@ -136,7 +136,7 @@ def entry(case: Case, status: int, message: str | None) -> dict[str, Any]:
         "name": case.name,
         "directory": directory_name(case.name),
         "status": status,
-        "expected_status": case.status,
+        "expected_status": case.expected,
         "message": message,
         "seed": case.seed,
         "digest": digest(case),

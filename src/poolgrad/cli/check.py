@@ -112,17 +112,19 @@ def _show_products(answers: Mapping[Product, Answer]) -> None:
 
 def _check_file(path: str, product: str | None, as_json: bool) -> None:
     from ..cases import read_cases
-    from ..cases.judging import judge, product_of
+    from ..cases.judging import judge, product_of, surprise
 
     cases = read_cases(path)
     table = Table(Column("case", overflow="fold"), "product", "expected", "status", "parameter", "rule", "source")
-    records, as_expected = [], 0
+    records, surprises = [], []
     for case in cases:
         where = product_of(case) if product is None else product_named(product)
-        answer, expected = judge(case, where), case.status or 0
+        answer, expected = judge(case, where), case.expected
         # A bad index shows only when the call runs; until then it is accepted.
         right = answer.status == (0 if expected == ACL_ERROR_RT_AICORE_EXCEPTION else expected)
-        as_expected += right
+        if not right:
+            reason = None if answer.error is None else str(answer.error)
+            surprises.append(f"{case.name}: {surprise(expected, answer.status, reason)}")
         records.append({"case": case.name, "expected": expected, "as_expected": right})
         records[-1] |= as_data(case.operator, where, answer)
         why = (answer.broken.parameter, answer.row.key, answer.row.source) if answer.row and answer.broken else ()
@@ -132,6 +134,9 @@ def _check_file(path: str, product: str | None, as_json: bool) -> None:
         print_json(records)
     else:
         screen.print(table)
+        for told in surprises:
+            screen.print(told, markup=False, soft_wrap=True)
+        as_expected = len(cases) - len(surprises)
         screen.print(f"{as_expected} of {len(cases)} cases have the status that they expect")
-    if as_expected < len(cases):
+    if surprises:
         raise typer.Exit(NO)

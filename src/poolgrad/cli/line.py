@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..base.dtypes import DTYPES, FORMATS, SHORT_NAMES
-from ..contract.engine import Operator, Parameter
+from ..contract.operator import Operator
+from ..contract.parameters import Parameter
 from ..operators import REGISTRY
 from .terminal import BadInput
 

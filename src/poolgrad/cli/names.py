@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..base.products import ANY, PRODUCTS, Product, find_product
-from ..contract.engine import Operator
+from ..contract.operator import Operator
 from ..operators import REGISTRY, find_operator
 from .terminal import BadInput
 

@@ -17,6 +17,7 @@ screen = Console(highlight=False, width=None if sys.stdout and sys.stdout.isatty
 errors = Console(stderr=True, highlight=False)
 
 NO = 1  # the exit code of a command whose answer is no
+INTERRUPTED = 130  # and of one that Ctrl-C has ended
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -28,6 +29,16 @@ class BadInput(Exception):
 def print_json(answer: Any) -> None:
     """Print an answer for machines: one JSON document, never wrapped or coloured."""
     print(json.dumps(answer, ensure_ascii=False, indent=2))
+
+
+@contextmanager
+def interruptible(advice: str) -> Iterator[None]:
+    """Let Ctrl-C end a command with a line that says how to go on. Commands are decorated with it."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        errors.print(f"poolgrad: interrupted; {advice}", markup=False, soft_wrap=True)
+        raise typer.Exit(INTERRUPTED) from error
 
 
 @contextmanager

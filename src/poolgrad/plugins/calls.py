@@ -19,7 +19,8 @@ from ..cases.building import make_case, make_tensor, pooled_shape
 from ..cases.indices import adaptive_max_pool2d_indices, max_pool2d_indices
 from ..cases.judging import judge
 from ..cases.model import DEFAULT_NUMBERS
-from ..contract.engine import Call, Operator
+from ..contract.engine import Call
+from ..contract.operator import Operator
 from ..operators.pooling import windows_of
 
 Array = NDArray[Any]
