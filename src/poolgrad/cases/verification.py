@@ -10,12 +10,10 @@ from typing import Any
 
 from ..arrays.files import SUFFIXES, BadFile, read_array
 from ..base.status import ACLNN_SUCCESS, name_of
-from ..contract.engine import Call
-from ..operators.average import cube_rounding
 from ..precision import Comparison, NotComparable, compare
 from .data import Array
 from .golden import Entry
-from .judging import product_of, surprise
+from .judging import surprise
 from .lines import digest
 from .model import Case
 from .naming import directory_name
@@ -125,6 +123,4 @@ def _named(status: int | None) -> str:
 
 def _is_hf32(case: Case) -> bool:
     """Whether the device computes the case in HF32."""
-    if "cubeMathType" not in case.numbers:
-        return False
-    return str(cube_rounding(Call(case.operator, product_of(case), case.arguments))).startswith("hf32")
+    return str(case.operator.rounding(case.call)).startswith("hf32")

@@ -49,8 +49,12 @@ class Operator:
     sample: Sample = field(repr=False)
     # What results are like that nobody gave, as far as the call's other arguments tell.
     results: Callable[[Call], tuple[Tensor, ...]] = field(default=gradient_of_input, repr=False)
-    # Names in the files and calls of other tools that are not ours in other letters.
-    aliases: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # What the first tensor is rounded to before anything else ("computed in X"); None where the product refuses that.
+    rounding: Callable[[Call], str | None] = field(default=lambda call: "kept", repr=False)
+    # Names of parameters in ATK's files, where they are not the documented ones.
+    atk_names: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # Whether these files have an output_size, and the forward pass's output in the place of the gradient.
+    atk_has_output_size: bool = False
 
     @cached_property
     def python_name(self) -> str:

@@ -55,6 +55,7 @@ OPERATOR = Operator(
         plane_below(X, "HW", 2**31 - 1),
     ),
     planner=plan_maximum,
+    atk_has_output_size=True,
     # The document's has index 6, which is outside of its plane: it ends in status 507015.
     sample=Sample(
         shapes={"gradOutput": (1, 1, 1, 1), "self": (1, 1, 2, 2), "indices": (1, 1, 1, 1), "gradInput": (1, 1, 2, 2)},

@@ -46,7 +46,6 @@ from ..contract.pooling import (
     same_batch_and_channels,
 )
 from ..plans.average import plan_average
-from ..plans.plan import Plan
 from ..run.calls import Ints, call
 
 GRAD, X, KERNEL, STRIDE, PADDING = gradient(), described_input(), kernel_size(), stride(nullable=True), padding()
@@ -97,10 +96,6 @@ def cube_math_type_allowed() -> Check:
     return Check("cubeMathType-dtype", "cubeMathType is one that the dtype has on the product", test)
 
 
-def plan(call: Call, threads: int) -> Plan:
-    return plan_average(call, threads, rounding=cube_rounding(call) or "kept")
-
-
 OPERATOR = Operator(
     "aclnnAvgPool2dBackward",
     summary="the gradient of 2-D average pooling",
@@ -145,7 +140,15 @@ OPERATOR = Operator(
         is_pooled(GRAD),
         between(DIVISOR, -255, 255, on=CLASSIC),
     ),
-    planner=plan,
+    planner=plan_average,
+    rounding=cube_rounding,
+    atk_names={
+        "kernelSize": "kernel_size",
+        "ceilMode": "ceil_mode",
+        "countIncludePad": "count_include_pad",
+        "divisorOverride": "divisor_override",
+        "cubeMathType": "cube_math_type",
+    },
     sample=Sample(
         shapes={"gradOutput": (1, 16, 1, 1), "self": (1, 16, 4, 4), "gradInput": (1, 16, 4, 4)},
         values={"gradOutput": [1.0] * 16},

@@ -43,9 +43,10 @@ def key_of(name: str, arrays: tuple[Any, ...], numbers: tuple[Any, ...], out: An
     except ValueError:  # something that can't be written
         return None
     if out is not None:
-        if type(out) is not ndarray:
-            return None
-        key += out.dtype, out.shape, out.strides, out.flags.writeable
+        for result in out if type(out) is tuple else (out,):
+            if type(result) is not ndarray:
+                return None
+            key += result.dtype, result.shape, result.strides, result.flags.writeable
     return tuple(key)
 
 
@@ -66,14 +67,19 @@ def _key_of_tensors(key: list[Any], arrays: tuple[Any, ...], out: Any) -> Key | 
     if torch is None or type(arrays[0]) is not torch.Tensor:
         return None
     tensor, sizes = torch.Tensor, (torch.Size, tuple)
+    results = () if out is None else out if type(out) is tuple else (out,)
     try:
-        for array in arrays if out is None else (*arrays, out):
+        for array in arrays:
             if type(array) is tensor:
                 key.append(_tensor_key(array))
-            elif array is not out and type(array) in sizes:
+            elif type(array) in sizes:
                 key.append(dumps(tuple(array), _FORMAT))
             else:
                 return None
+        for result in results:
+            if type(result) is not tensor:
+                return None
+            key.append(_tensor_key(result))
     except RuntimeError:  # what torch raises for tensors of its own special kinds
         return None
     return tuple(key)
