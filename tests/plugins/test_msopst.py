@@ -150,6 +150,10 @@ def test_avg_pool_v2_grad_in_other_words() -> None:
     assert_same(average(ksize=[3, 3], strides=[2], pads=[1, 1]), averages(), np.float32)
     assert_same(average(format="NCHW"), averages(), np.float32)
     assert_same(average(GRAD[0], X[0]), averages()[0], np.float32)
+    grad = numbers((2, 3, 3, 4))
+    by_c = {"gradOutput": grad, "self": X, "kernelSize": [2], "stride": [], "padding": [0], "data_format": "NCHW"}
+    windows = {"kernel_size": (2, 2), "stride": (2, 2), "padding": (0, 0)}
+    assert_same(expected(AVG, by_c), averages(grad, **windows), np.float32)
     given = {"x": X, "input_grad": GRAD}  # as a tensor instead of a shape
     assert_same(expected(AVG, given, **WINDOWS), averages(), np.float32)
 
@@ -193,11 +197,11 @@ def test_global_pooling_has_one_window() -> None:
 
 def test_numbers_that_c_cannot_say_are_refused() -> None:
     refused: tuple[tuple[dict[str, Any], str], ...] = (
-        ({"pads": [0, 1, 1, 1]}, r"padding: expected the same padding at both ends of an axis, got \[0, 1, 1, 1\]"),
-        ({"ksize": [1, 2, 3, 3]}, r"kernelSize: expected 1 for N and C of NCHW, got \[1, 2, 3, 3\]"),
-        ({"strides": [2, 1, 2, 2]}, r"stride: expected 1 for N and C of NCHW, got \[2, 1, 2, 2\]"),
-        ({"ksize": [3, 3, 3]}, r"kernelSize: expected 1, 2 or 4 numbers for NCHW, got \[3, 3, 3\]"),
-        ({"pads": []}, r"padding: expected 1, 2 or 4 numbers for NCHW, got \[\]"),
+        ({"pads": [0, 1, 1, 1]}, r"pads: expected the same padding at both ends of an axis, got \[0, 1, 1, 1\]"),
+        ({"ksize": [1, 2, 3, 3]}, r"ksize: expected 1 for N and C of NCHW, got \[1, 2, 3, 3\]"),
+        ({"strides": [2, 1, 2, 2]}, r"strides: expected 1 for N and C of NCHW, got \[2, 1, 2, 2\]"),
+        ({"ksize": [3, 3, 3]}, r"ksize: expected 1, 2 or 4 numbers for NCHW, got \[3, 3, 3\]"),
+        ({"pads": [1, 1, 1]}, r"pads: expected 1, 2 or 4 numbers for NCHW, got \[1, 1, 1\]"),
         ({"data_format": "NC1HWC0"}, "expected one of NCHW, NHWC, NCDHW, NDHWC .* got NC1HWC0"),
         ({"data_format": "NHWC", "format": "NCHW"}, "for data_format and every tensor .* got NCHW, NHWC"),
         ({"data_format": "NCDHW"}, "expected a depth of 1, got 3 .* aclnnAvgPool2dBackward has nothing else"),
@@ -207,6 +211,10 @@ def test_numbers_that_c_cannot_say_are_refused() -> None:
     for changes, message in refused:
         with pytest.raises(ValueError, match=message):
             average(**changes)
+    with pytest.raises(TypeError, match=r"ksize must be integers, got \[3.5\]"):
+        average(ksize=[3.5])
+    with pytest.raises(poolgrad.AclnnError, match="kernelSize-length"):
+        average(ksize=[])
 
 
 # ---- AvgPool3DGrad ---------------------------------------------------------------------------------------------------
@@ -235,8 +243,8 @@ def test_avg_pool3d_grad_of_depth_1() -> None:
 def test_a_depth_is_refused() -> None:
     grad, x = GRAD[:, :, None], X[:, :, None]
     for changes, message in (
-        ({"ksize": [3]}, "kernelSize: expected 1 along the depth"),
-        ({"pads": [1, 1, 1]}, "padding: expected 0 along the depth"),
+        ({"ksize": [3]}, "ksize: expected 1 along the depth"),
+        ({"pads": [1, 1, 1]}, "pads: expected 0 along the depth"),
         ({"x": np.zeros((2, 3, 2, 7, 9))}, r"orig_input_shape: expected a depth of 1, got 2 in shape \[2, 3, 2, 7"),
         ({"ksize": [3, 3]}, "expected 1, 3 or 5 numbers for NCDHW"),
         ({"format": "ND"}, "data_format: expected NCDHW or NDHWC, got neither"),

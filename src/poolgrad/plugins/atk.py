@@ -13,7 +13,7 @@ from typing import Any
 from poolgrad.dtypes import INT32
 from poolgrad.operators import REGISTRY
 from poolgrad.operators.pooling import EVERY_FLOAT
-from poolgrad.plugins.calls import blank, bound, described, description, forward, golden, is_legal
+from poolgrad.plugins.calls import blank, bound, described, description, forward, golden, is_legal, like
 from poolgrad.tensor import Tensor
 
 try:
@@ -57,7 +57,7 @@ class _MaxExecutor(_Executor):
             index = INT32
         call = described(operator, arguments | {"gradOutput": grad, "indices": blank(index, grad.shape, grad.format)})
         if is_legal(call):
-            self._replace(inputs, *forward(call, arguments["self"]))
+            self._replace(inputs, *(like(arguments["self"], array) for array in forward(call, arguments["self"])))
 
     def _gradients(self, arguments: dict[str, Any], inputs: dict[str, Any]) -> Tensor | None:
         """What gradOutput is to be, as far as the inputs say it."""
@@ -91,12 +91,12 @@ class AdaptiveMaxPool2dBackward(_MaxExecutor):
     operator = "aclnnAdaptiveMaxPool2dBackward"
 
     def _gradients(self, arguments: dict[str, Any], inputs: dict[str, Any]) -> Tensor | None:
-        size, grad = inputs.get("output_size"), super()._gradients(arguments, inputs)
-        if not size or "self" not in arguments:
-            return grad
+        size = inputs.get("output_size", ())
+        sizes = tuple(size) if isinstance(size, Sequence) else (size,)
+        if "self" not in arguments or len(sizes) not in (1, 2):
+            return super()._gradients(arguments, inputs)
         x = description(REGISTRY[self.operator], "self", arguments["self"])
-        height, width = (size[0], size[-1]) if isinstance(size, Sequence) else (size, size)
-        return blank(x.dtype, (*x.shape[:-2], height, width), x.format)
+        return blank(x.dtype, (*x.shape[:-2], sizes[0], sizes[-1]), x.format)
 
     def _replace(self, inputs: dict[str, Any], output: Any, indices: Any) -> None:
         inputs["gradOutput"], inputs["indices"] = output, indices

@@ -175,10 +175,10 @@ def is_legal(call: Call) -> bool:
     return first_violation(call, call.operator.checks) is None
 
 
-def forward(call: Call, x: Any) -> tuple[Any, Any]:
-    """Output and indices of the forward pass of max pooling over ``x``, the call's self, as arrays or tensors like it.
+def forward(call: Call, x: Any) -> tuple[Array, Array]:
+    """Output and indices of the forward pass of max pooling over ``x``, the self of a legal call.
 
-    The call is a legal one; the indices are of the type that it says.
+    The indices are of the type that the call says.
     """
     array, last = as_numpy(detached(x), "self"), call.tensor("self").format == "NHWC"
     planes = np.moveaxis(array, -1, -3) if last else array
@@ -188,19 +188,21 @@ def forward(call: Call, x: Any) -> tuple[Any, Any]:
     else:
         height, width = call.tensor("gradOutput").shape[-2:]
         found = adaptive_max_pool2d_indices(planes, (height, width), index)
-    output, indices = (np.ascontiguousarray(np.moveaxis(part, -3, -1)) if last else part for part in found)
-    return _like(x, output), _like(x, indices)
+    if not last:
+        return found
+    output, indices = (np.ascontiguousarray(np.moveaxis(part, -3, -1)) for part in found)
+    return output, indices
 
 
-def write(target: Any, values: Any) -> None:
-    """Put values of the same kind into a tensor of a tool's own."""
+def write(target: Any, values: Array) -> None:
+    """Put values into an array or tensor of a tool's own."""
     if is_torch(target):
-        target.copy_(values)
+        target.copy_(like(target, values))
     else:
         target[...] = values
 
 
-def _like(kind: Any, array: Array) -> Any:
+def like(kind: Any, array: Array) -> Any:
     """The array, as a torch tensor if ``kind`` is one."""
     if not is_torch(kind):
         return array

@@ -13,6 +13,7 @@ ends of an axis. What the aclnn operator can't express is a ValueError.
 
 from __future__ import annotations
 
+import operator as operators
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -118,12 +119,12 @@ def documented(layout: Layout, renamed: Mapping[str, Any], named: Mapping[str, A
     arguments = dict(renamed)
     for name in ("gradOutput", "self", "indices"):
         if name == "self" and SHAPE in named:
-            arguments[name] = layout.shape([int(size) for size in np.ravel(named[SHAPE])], SHAPE)
+            arguments[name] = layout.shape(_ints(SHAPE, named[SHAPE]), SHAPE)
         elif name in arguments:
             arguments[name] = layout.array(arguments[name], name)
-    for name in ("kernelSize", "stride", "dilation", "padding"):
-        if name in arguments:
-            along = _along(layout, name, [int(number) for number in np.ravel(arguments[name])])
+    for said, name in (("ksize", "kernelSize"), ("strides", "stride"), ("dilation", "dilation"), ("pads", "padding")):
+        if numbers := _ints(said, arguments.get(name, ())):
+            along = _along(layout, said, numbers)
             arguments[name] = [along["H"], along["W"]]
     if "exclusive" in named or "input_grad" in named:  # AvgPoolV2Grad, which leaves padding out unless it is told
         arguments.setdefault("countIncludePad", not named.get("exclusive", True))
@@ -132,6 +133,13 @@ def documented(layout: Layout, renamed: Mapping[str, Any], named: Mapping[str, A
     else:
         _apply_padding_mode(layout, named.get("padding_mode", "CALCULATED"), arguments)
     return arguments
+
+
+def _ints(name: str, value: Any) -> list[int]:
+    try:
+        return [operators.index(number) for number in np.ravel(value).tolist()]
+    except TypeError:
+        raise TypeError(f"{name} must be integers, got {value!r}.") from None
 
 
 def _plane(arguments: Mapping[str, Any]) -> list[int]:
@@ -147,18 +155,18 @@ def _along(layout: Layout, name: str, numbers: list[int]) -> dict[str, int]:
         found = dict.fromkeys(letters, numbers[0])
     elif len(numbers) == len(letters):
         found = dict(zip(letters, numbers, strict=True))
-    elif name == "padding" and len(numbers) == 2 * len(letters):
+    elif name == "pads" and len(numbers) == 2 * len(letters):
         if numbers[::2] != numbers[1::2]:
             raise layout.error(name, "the same padding at both ends of an axis", str(numbers))
         found = dict(zip(letters, numbers[::2], strict=True))
-    elif name != "padding" and len(numbers) == len(layout.all):
+    elif name != "pads" and len(numbers) == len(layout.all):
         found = dict(zip(layout.all, numbers, strict=True))
         if found["N"] != 1 or found["C"] != 1:
             raise layout.error(name, f"1 for N and C of {layout.all}", str(numbers))
     else:
-        most = 2 * len(letters) if name == "padding" else len(layout.all)
+        most = 2 * len(letters) if name == "pads" else len(layout.all)
         raise ValueError(f"{name}: expected 1, {len(letters)} or {most} numbers for {layout.all}, got {numbers}.")
-    idle = {"kernelSize": 1, "padding": 0}.get(name)  # strides and dilations mean nothing to windows of one element
+    idle = {"ksize": 1, "pads": 0}.get(name)  # strides and dilations mean nothing to windows of one element
     if layout.has_idle_depth and idle is not None and found["D"] != idle:
         raise layout.error(name, f"{idle} along the depth", str(numbers))
     return found

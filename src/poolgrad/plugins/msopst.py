@@ -44,7 +44,7 @@ def adaptive_max_pool2d_backward(*tensors: Any, **named: Any) -> list[Array]:
 
 def _expected(function: str, tensors: tuple[Any, ...], named: dict[str, Any]) -> list[Array]:
     operator = find_operator(function)
-    named = dict(zip((p.name for p in operator.tensors), tensors, strict=False)) | named
+    named = bound(operator, tensors, {}) | named
     described = {name: given for name, given in named.items() if isinstance(given, dict)}
     formats = {str(given["format"]) for name, given in described.items() if given.get("format") and name != ir.SHAPE}
     values = {name: _value(given) if name in described else given for name, given in named.items()}
