@@ -34,7 +34,7 @@ class CloseTtk(Close):
         failing = tally.count - tally.passing
         if failing and failing / tally.count >= self.limits.ptol:
             share = f"{100 * self.limits.ptol:g} %"
-            return [f"not close: {failing} of {tally.count} elements, it must be less than {share}"]
+            return [f"not close: {failing} of {tally.count} elements, less than {share} may be"]
         return []
 
     def mismatch_reasons(self, tally: Tally) -> list[str]:
