@@ -86,7 +86,7 @@ def thresholds() -> str:
         exponent = math.log2(value) if value else 0.0
         return f"2^{exponent:.0f}" if exponent < 0 and exponent.is_integer() else f"{value:g}"
 
-    def cell(row: tuple[float, ...] | None, *names: str) -> str:
+    def cell(row: tuple[float | None, ...] | None, *names: str) -> str:
         return ", ".join(f"{name} {number(getattr(row, name))}" for name in names) if row else "—"
 
     rows = [

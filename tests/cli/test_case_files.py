@@ -271,12 +271,13 @@ def test_statuses_are_compared_where_they_are_told(tmp_path: Path) -> None:
     assert "status.txt: expected a status such as 161002" in verify(tmp_path, expect=2).stdout
 
 
-def test_cross_check_takes_a_third_partys_output(made: Path) -> None:
-    assert "missing" in verify(made, "--standard", "cross_check", expect=1).stdout
+@pytest.mark.parametrize("standard", ["cross_check", "cross_check_ttk"])
+def test_cross_check_takes_a_third_partys_output(made: Path, standard: str) -> None:
+    assert "missing" in verify(made, "--standard", standard, expect=1).stdout
     for name in ("one", "two", "three"):
         directory = made / "golden" / name
         np.save(directory / "third_party.npy", read_array(directory / "golden.npy") * np.float32(1.001))
-    assert verify(made, "--standard", "cross_check").stdout.splitlines()[-1] == "3 cases: 3 pass"
+    assert verify(made, "--standard", standard).stdout.splitlines()[-1] == "3 cases: 3 pass"
 
 
 def test_the_standard_is_the_cases_own_unless_another_is_asked_for(made: Path) -> None:

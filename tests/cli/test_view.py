@@ -117,6 +117,68 @@ def test_a_map_of_a_giant_plane_shows_means() -> None:
     np.testing.assert_allclose(image.get_array(), 0.2, rtol=1e-6)
 
 
+def images(figure: Any) -> dict[str, Any]:
+    """The maps of a picture, by what they show."""
+    return {axes.get_title().split(",")[0]: axes.images[0] for axes in figure.axes if axes.images}
+
+
+@pytest.mark.parametrize("operator", [AVG, MAX])
+@pytest.mark.parametrize("signs", ["both", "negative"])
+def test_zero_is_the_middle_of_the_colours_of_signed_gradients(operator: str, signs: str, tmp_path: Path) -> None:
+    grad = np.random.default_rng(1).uniform(-1 if signs == "both" else -5, 4 if signs == "both" else -1, (1, 1, 30, 30))
+    np.save(tmp_path / "g.npy", grad)
+    seen = plane(operator, "1,1,60,60", str(tmp_path / "g.npy"), kernel_size=(2,))
+    drawn = images(drawing.picture(seen))
+    assert drawn["gradInput"].norm(0.0) == 0.5
+    assert drawn["gradInput"].norm.vmax == np.abs(seen.result).max()  # which has the strongest colour
+    red, green, blue, _ = drawn["gradInput"].cmap(0.5)
+    assert min(red, green, blue) > 0.9, "zero is pale"
+    if operator == MAX:
+        assert drawn["gradOutput"].norm(0.0) == 0.5
+    others = [image for name, image in drawn.items() if name not in ("gradInput", "gradOutput")]
+    assert others
+    for image in others:  # counts have no sign
+        assert image.cmap.name == "viridis"
+
+
+def test_gradients_of_one_sign_use_all_colours() -> None:
+    drawn = images(drawing.picture(plane(AVG, "1,1,60,60", kernel_size=(3,), stride=(2,))))["gradInput"]
+    assert drawn.cmap.name == "viridis"
+    assert (drawn.norm.vmin, drawn.norm.vmax) == (drawn.get_array().min(), drawn.get_array().max())
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+def test_colours_of_signed_gradients_among_nan_and_inf(special: float, tmp_path: Path) -> None:
+    grad = np.full((1, 1, 30, 30), special)
+    np.save(tmp_path / "g.npy", grad)
+    drawing.draw(plane(AVG, "1,1,60,60", str(tmp_path / "g.npy"), kernel_size=(2,)), tmp_path / "a.png")
+    grad[0, 0, :2, 0] = -3, 1
+    np.save(tmp_path / "g.npy", grad)
+    drawn = images(drawing.picture(plane(AVG, "1,1,60,60", str(tmp_path / "g.npy"), kernel_size=(2,))))["gradInput"]
+    assert (drawn.norm.vmin, drawn.norm.vmax) == (-0.75, 0.75)
+    assert drawn.norm(0.0) == 0.5
+
+
+def panels(figure: Any) -> list[str]:
+    return [axes.get_title() for axes in figure.axes if " along " in axes.get_title()]
+
+
+def test_windows_that_fit_one_panel_are_shown_once() -> None:
+    """Up to 12 windows, the first ones are also the last ones."""
+    few = drawing.picture(plane(AVG, "1,1,24,24", kernel_size=(2,)))
+    assert panels(few) == ["all 12 windows along H", "all 12 windows along W"]
+    bars = [axes for axes in few.axes if "windows along" in axes.get_title()]
+    assert [len(axes.collections) for axes in bars] == [12, 12]
+    one_of_each = drawing.picture(plane(AVG, "1,1,24,26", kernel_size=(2,)))
+    assert panels(one_of_each) == [
+        "all 12 windows along H",
+        "first windows along W (of 13)",
+        "last windows along W (of 13)",
+    ]
+    single = drawing.picture(plane(AVG, "1,1,24,2", kernel_size=(2,)))
+    assert panels(single) == ["all 12 windows along H", "the only window along W"]
+
+
 def test_the_divisor_may_be_given() -> None:
     seen = plane(AVG, "1,1,4,4", kernel_size=(2,), divisor_override=-7)
     assert seen.exactly(seen.shares()[0, 0]) == Fraction(-1, 7)

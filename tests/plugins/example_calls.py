@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from poolgrad.operators import REGISTRY
@@ -11,6 +12,11 @@ from poolgrad.selftest import reference
 
 AVG, ADAPTIVE_AVG, MAX, ADAPTIVE_MAX = REGISTRY
 Array = np.ndarray[Any, Any]
+FLOATS = [np.dtype(np.float32), np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
+
+# How TTK describes the calls below: formats of all tensors, and a device that has the operator in every type.
+FORMAT = {AVG: "NCHW", ADAPTIVE_AVG: "ND", MAX: "ND", ADAPTIVE_MAX: "ND"}
+SOC = {AVG: "Ascend910B", ADAPTIVE_AVG: "Ascend910B", MAX: "Ascend950", ADAPTIVE_MAX: "Ascend910B"}
 
 
 def numbers(shape: tuple[int, ...], dtype: Any = np.float32, seed: int = 0) -> Array:
@@ -42,6 +48,11 @@ def wanted(operator: str, given: dict[str, Any]) -> Array:
     return reference.max_pool2d_with_indices_backward(grad, x.shape, legal_indices(operator, x))
 
 
+def assert_same(got: Array, expected: Array, dtype: Any) -> None:
+    assert got.dtype == dtype
+    assert np.array_equal(got.astype(np.float64), expected.astype(np.float64))
+
+
 def legal_indices(operator: str, x: Array) -> Array:
     if operator == MAX:
         return reference.max_pool2d_indices(x, (3, 3), (2, 2), (1, 1))
@@ -60,11 +71,11 @@ ATK_NAMES = {
 }
 
 
-def atk_inputs(operator: str, given: dict[str, Any]) -> dict[str, Any]:
+def atk_inputs(operator: str, given: dict[str, Any], index: Any = np.int32) -> dict[str, Any]:
     names = ATK_NAMES.get(operator, {})
     inputs = {names.get(name, name): value for name, value in given.items() if name not in ("gradInput", "out")}
     if operator == ADAPTIVE_MAX:
         inputs |= {"gradOutput": np.zeros(1, given["self"].dtype), "output_size": (3, 4)}
     if "indices" in inputs:
-        inputs["indices"] = np.zeros(1, np.int32)  # neither its values nor its shape mean anything
+        inputs["indices"] = np.zeros(1, index)  # neither its values nor its shape mean anything
     return inputs

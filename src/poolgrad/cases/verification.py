@@ -11,6 +11,7 @@ from typing import Any
 from ..arrays.files import SUFFIXES, BadFile, read_array
 from ..base.status import ACLNN_SUCCESS, name_of
 from ..precision import Comparison, NotComparable, compare
+from ..precision.limits import WITH_THIRD_PARTY
 from .data import Array
 from .golden import Entry
 from .judging import surprise
@@ -89,7 +90,7 @@ def _outcome(case: Case, made: Entry, root: Path, actual: Path, standard: str | 
     assert output is not None
     standard = standard or case.standard or "mixed"
     arrays: dict[str, Array | None] = {"actual": None, "third_party": None}
-    for part in ("actual", "third_party") if standard == "cross_check" else ("actual",):
+    for part in ("actual", "third_party") if standard in WITH_THIRD_PARTY else ("actual",):
         path = _found(actual, name, part)
         if path is None:
             return Outcome(case.name, MISSING, f"there is no {actual / name / part}.npy or .bin")

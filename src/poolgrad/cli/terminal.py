@@ -12,8 +12,21 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+
+class _Screen(Console):
+    """Where answers are printed. Rich fills the cells of tables with blanks; at the ends of lines they are left out."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        if self.is_terminal:
+            super().print(*objects, **options)
+            return
+        with self.capture() as printed:
+            super().print(*objects, **options)
+        self.file.write("\n".join(line.rstrip(" ") for line in printed.get().split("\n")))
+
+
 # Rich leaves colours out, and draws no bars, where there is no terminal. Tables need not be narrow in a file.
-screen = Console(highlight=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
+screen = _Screen(highlight=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
 errors = Console(stderr=True, highlight=False)
 
 NO = 1  # the exit code of a command whose answer is no

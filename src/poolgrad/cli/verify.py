@@ -10,6 +10,8 @@ import typer
 from rich.progress import TaskID
 from rich.text import Text
 
+from ..contract.checks import listed
+from ..precision.limits import ALIASES, STANDARDS
 from .golden import CaseFile, Jobs
 from .terminal import NO, AsJson, BadInput, interruptible, print_json, progress, screen
 
@@ -31,7 +33,7 @@ def verify(
     standard: Annotated[
         str | None,
         typer.Option(
-            help="mixed, stat_rel_err, close, cosine, binary or cross_check; else the case's own, else mixed.",
+            help=f"{listed(STANDARDS)}; else the case's own, else mixed.",
             show_default=False,
         ),
     ] = None,
@@ -58,7 +60,7 @@ def verify(
     from ..cases.junit import junit as junit_xml
     from ..cases.verification import ORDER
     from ..cases.verification import verify as outcomes
-    from ..precision.limits import ALIASES, STANDARDS
+    from ..precision.limits import STANDARDS
 
     if standard is not None and standard not in (*STANDARDS, *ALIASES):
         raise BadInput(f"--standard: expected one of {', '.join(STANDARDS)}, got {standard}")
