@@ -23,10 +23,11 @@ class Launch(Call):
     needed: int = 0
 
     def placed(self) -> Iterator[tuple[str, AclTensor]]:
-        """The tensors whose memory matters: those with elements, and of ``self``, which is never read, a given one."""
-        for name, value in self.objects.items():
-            if isinstance(value, AclTensor) and value.tensor.count and not (name == "self" and not value.address):
-                yield name, value
+        """The tensors whose memory matters: those with elements, and of one that is never read, a given one."""
+        for p in self.operator.tensors:
+            value = self.objects.get(p.name)
+            if isinstance(value, AclTensor) and value.tensor.count and (value.address or p.read or p.output):
+                yield p.name, value
 
     def block_of(self, tensor: AclTensor) -> Block | None:
         return ARENA.find(tensor.address, storage_bytes(tensor))

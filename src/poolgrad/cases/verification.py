@@ -18,7 +18,7 @@ from .judging import surprise
 from .lines import digest
 from .model import Case
 from .naming import directory_name
-from .work import GOLDEN
+from .work import GOLDEN, file_of
 
 PASS, FAIL, MISSING, BAD, REFUSED = "pass", "fail", "missing", "bad", "refused"
 # The worst first.
@@ -86,26 +86,31 @@ def _outcome(case: Case, made: Entry, root: Path, actual: Path, standard: str | 
         if told is None:
             return Outcome(case.name, REFUSED, f"status {_named(status)}; no output to compare")
         return Outcome(case.name, PASS, f"status {_named(status)}, as expected")
-    output = case.output
-    assert output is not None
+    return min((_compared(case, output, root, actual, standard) for output in case.outputs), key=lambda o: o.rank)
+
+
+def _compared(case: Case, output: str, root: Path, actual: Path, standard: str | None) -> Outcome:
+    """One output; files of further ones have its name behind an underscore."""
+    name, tensor, made = directory_name(case.name), case.tensor(output), file_of(case, output)
+    which = made.removeprefix(GOLDEN).removesuffix(".npy")
     standard = standard or case.standard or "mixed"
     arrays: dict[str, Array | None] = {"actual": None, "third_party": None}
     for part in ("actual", "third_party") if standard in WITH_THIRD_PARTY else ("actual",):
-        path = _found(actual, name, part)
+        path = _found(actual, name, part, which)
         if path is None:
-            return Outcome(case.name, MISSING, f"there is no {actual / name / part}.npy or .bin")
-        arrays[part] = read_array(path, dtype=output.dtype, shape=output.shape)
-    golden = read_array(root / name / f"{GOLDEN}.npy", dtype=output.dtype, shape=output.shape)
+            return Outcome(case.name, MISSING, f"there is no {actual / name / part}{which}.npy or .bin")
+        arrays[part] = read_array(path, dtype=tensor.dtype, shape=tensor.shape)
+    golden = read_array(root / name / made, dtype=tensor.dtype, shape=tensor.shape)
     found = compare(arrays["actual"], golden, standard, third_party=arrays["third_party"], hf32=_is_hf32(case))
     text = found.summary().removeprefix(f"{found.verdict} ")
-    return Outcome(case.name, PASS if found.passed else FAIL, text, found)
+    return Outcome(case.name, PASS if found.passed else FAIL, f"{output}: {text}" if which else text, found)
 
 
-def _found(actual: Path, name: str, part: str) -> Path | None:
+def _found(actual: Path, name: str, part: str, which: str) -> Path | None:
     """A directory per case, or, for outputs, a file per case."""
-    places = [actual / name / f"{part}{suffix}" for suffix in SUFFIXES]
+    places = [actual / name / f"{part}{which}{suffix}" for suffix in SUFFIXES]
     if part == "actual":
-        places += [actual / f"{name}{suffix}" for suffix in SUFFIXES]
+        places += [actual / f"{name}{which}{suffix}" for suffix in SUFFIXES]
     return next((path for path in places if path.exists()), None)
 
 

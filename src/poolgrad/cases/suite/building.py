@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...base.status import ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR, ACLNN_SUCCESS
+from ...operators import REGISTRY
 from ..building import pooled_shape
-from ..model import DEFAULT_NUMBERS, Case, CaseTensor, Number
+from ..model import Case, CaseTensor, Number
 
 NULL, INVALID = ACLNN_ERR_PARAM_NULLPTR, ACLNN_ERR_PARAM_INVALID
 BEYOND_INT64 = 2**63
@@ -57,8 +58,8 @@ class Suite:
     def pooled(self, name: str, why: str, shape: tuple[int, ...], /, **changes: Any) -> None:
         """A case over an input of that shape, whose gradients have the shape that its windows give."""
         tensor = replace(self.tensors["self"], shape=shape, format=changes.get("every", {}).get("format", "NCHW"))
-        numbers = {**DEFAULT_NUMBERS, **self.numbers} | {k: v for k, v in changes.items() if k in self.numbers}
-        out = pooled_shape(tensor, numbers)
+        numbers = {**self.numbers} | {k: v for k, v in changes.items() if k in self.numbers}
+        out = pooled_shape(REGISTRY[self.operator_name], tensor, numbers)
         given = {"gradOutput": {"shape": out}, "self": {"shape": shape}}
         for parameter, fields in given.items():
             changes[parameter] = fields | changes.get(parameter, {})
