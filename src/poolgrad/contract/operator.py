@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..base.products import Product
     from ..base.tensor import Tensor
     from ..base.windows import Windows
+    from ..cases.suite import Suite
     from ..plans.plan import Plan
 
 
@@ -46,6 +47,7 @@ class Operator:
     windows: Callable[[Call], tuple[Windows, ...]] = field(repr=False)
     rows: tuple[Check, ...] = field(repr=False)  # between those that every operator begins and ends with
     planner: Callable[[Call, int], Plan] = field(repr=False)  # of a call and the number of threads
+    suite: Callable[[Suite], None] = field(repr=False)  # adds cases that usual suites leave out
     sample: Sample = field(repr=False)
     # What results are like that nobody gave, as far as the call's other arguments tell.
     results: Callable[[Call], tuple[Tensor, ...]] = field(default=gradient_of_input, repr=False)

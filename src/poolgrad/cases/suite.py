@@ -1,0 +1,124 @@
+"""The suite: cases that CANN's own never has, each with its reason and the status that it expects.
+
+A line of it is a legal call with a few changes. The lines stand in the files of their operators.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..base.status import ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR, ACLNN_SUCCESS
+from ..contract.operator import Operator
+from ..contract.parameters import Role
+from ..operators import REGISTRY
+from .building import pooled_shape
+from .model import FORWARD, Case, CaseTensor, Number, Values
+
+# Sizes of the legal call, and windows that make half of them.
+SIZE, WINDOW = 8, 2
+# Whose shape a tensor has unless it is told otherwise.
+_LEADERS = {Role.INDICES: Role.GRADIENT, Role.RESULT: Role.INPUT}
+_NUMBERS = {Role.KERNEL: WINDOW, Role.STRIDE: WINDOW, Role.PADDING: 0, Role.DILATION: 1}
+
+
+def suite_of(operator_name: str) -> list[Case]:
+    """The cases of an operator."""
+    suite = Suite(REGISTRY[operator_name])
+    suite.operator.suite(suite)
+    return suite.cases
+
+
+class Suite:
+    """The cases of one operator. Those that name no product mean the same on every product that has the operator."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+        self.cases: list[Case] = []
+        axes = len(operator.axes)
+        self.numbers: dict[str, Number] = {
+            p.name: (_NUMBERS[p.role],) * axes if p.role in _NUMBERS else p.default for p in operator.numbers
+        }
+        self.base()
+
+    def base(self, size: int = SIZE, format: str = "", **numbers: Number) -> None:
+        """The legal call that all cases begin with."""
+        axes, format = len(self.operator.axes), format or self.operator.default_format
+        large = CaseTensor("float32", (2, 3, *[size] * axes), format)
+        small = replace(large, shape=(2, 3, *[size // WINDOW] * axes))
+        of_role = {Role.GRADIENT: small, Role.INDICES: replace(small, dtype="int32", values=FORWARD)}
+        self.tensors = {p.name: of_role.get(p.role, large) for p in self.operator.tensors}
+        self.numbers |= numbers
+
+    def add(self, name: str, why: str, /, **changes: Any) -> None:
+        """A case that differs from the legal call in ``changes``: by parameter, a number, fields of a tensor, or None.
+
+        ``every`` changes all tensors, ``floats`` all but the indices. What is not said follows: the output follows
+        the input, indices follow the gradient. ``values`` of a tensor may be a number, which all elements are then, or
+        a kind of values. ``status`` is what the case expects, success if it does not say.
+        """
+        every, floats = changes.pop("every", {}), changes.pop("floats", {})
+        tensors: dict[str, CaseTensor | None] = {}
+        for parameter in self.operator.tensors:
+            own = changes.get(parameter.name, {})
+            if own is None:
+                tensors[parameter.name] = None
+                continue
+            leader = _LEADERS.get(parameter.role)
+            led = changes.get(self.operator.by_role[leader].name) or {} if leader else {}
+            followed = {"shape": led["shape"]} if "shape" in led else {}
+            of_group = every if parameter.role is Role.INDICES else every | floats
+            fields = of_group | followed | own
+            if "values" in fields:
+                fields = fields | {"values": _values(fields["values"])}
+            tensors[parameter.name] = replace(self.tensors[parameter.name], **fields)
+        numbers = {key: changes.get(key, value) for key, value in self.numbers.items()}
+        self.cases.append(
+            Case(
+                f"{self.operator.name.removeprefix('aclnn')}-{name}",
+                self.operator.name,
+                tensors,
+                numbers,
+                product=changes.get("product"),
+                status=changes.get("status", ACLNN_SUCCESS),
+                why=why,
+            )
+        )
+
+    def pooled(self, name: str, why: str, shape: tuple[int, ...], /, **changes: Any) -> None:
+        """A case over an input of that shape, whose gradients have the shape that its windows give."""
+        x, gradient = (self.operator.by_role[role].name for role in (Role.INPUT, Role.GRADIENT))
+        tensor = replace(self.tensors[x], shape=shape, **changes.get("every", {}))
+        numbers = self.numbers | {key: value for key, value in changes.items() if key in self.numbers}
+        given = {gradient: {"shape": pooled_shape(self.operator, tensor, numbers)}, x: {"shape": shape}}
+        for parameter, fields in given.items():
+            changes[parameter] = fields | changes.get(parameter, {})
+        self.add(name, why, **changes)
+
+    def refused(self, name: str, why: str, /, **changes: Any) -> None:
+        self.add(name, why, **({"status": ACLNN_ERR_PARAM_INVALID} | changes))
+
+    def refused_planes(self) -> None:
+        """What no operator with fixed windows over planes takes, whatever it pools."""
+        refused, x, gradient = self.refused, *(self.operator.by_role[r].name for r in (Role.INPUT, Role.GRADIENT))
+        output = self.operator.outputs[0].name
+        refused("rank-2", "rank 2", every={"shape": (8, 8)})
+        refused("rank-5", "rank 5", every={"shape": (1, 2, 3, 8, 8)})
+        refused("NCL-of-rank-4", "NCL has three axes", every={"format": "NCL"})
+        why = f"{gradient} has not the size that the windows give"
+        refused("not-pooled", why, **{gradient: {"shape": (2, 3, 5, 4)}})
+        huge = {gradient: {"shape": (2**30, 2**30, 4, 4)}, x: {"shape": (2**30, 2**30, 8, 8)}}
+        refused("huge", "more bytes than 64 bits count", **huge)
+        overlapping = {"strides": (192, 64, 8, 0), "storage": (384,)}
+        refused("output-overlaps", f"elements of {output} share memory", **{output: overlapping})
+
+    def nulls(self) -> None:
+        """Every pointer that must be there as a null pointer."""
+        for p in self.operator.parameters:
+            if p.kind in ("tensor", "ints") and not p.nullable:
+                changes: dict[str, Any] = {p.name: None, "status": ACLNN_ERR_PARAM_NULLPTR}
+                self.refused(f"null-{p.name}", f"{p.name} is a null pointer", **changes)
+
+
+def _values(told: Any) -> Values:
+    return Values(told) if isinstance(told, str) else Values("constant", (float(told),))
