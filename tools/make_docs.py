@@ -31,6 +31,7 @@ from benchmarks.tables import (  # noqa: E402
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 INSTRUCTIONS = RESULTS.with_name("instructions.json")
 BEGIN, END = "<!-- generated: {} -->", "<!-- end -->"
+LINE_LENGTH = 120
 
 
 def support_cells(any_name: str, product_word: str, indices_word: str) -> str:
@@ -50,6 +51,22 @@ def support_cells(any_name: str, product_word: str, indices_word: str) -> str:
         name = any_name if product is ANY else f"{product.name} ({product.soc})"
         rows.append([name, *map(cell, cells[start : start + width])])
     return table([product_word, *(f"`{name}`" for name in REGISTRY)], rows)
+
+
+def operators(operator_word: str, python_word: str) -> str:
+    rows = [[f"`{operator.name}`", f"`poolgrad.{operator.python_name}`"] for operator in REGISTRY.values()]
+    return table([operator_word, python_word], rows)
+
+
+def functions() -> str:
+    """src/poolgrad/functional.py: what the operators' files define, where type checkers find it."""
+    names = sorted(operator.python_name for operator in REGISTRY.values())
+    lines = ['"""The Pythonic functions, from the files of their operators. Made by tools/make_docs.py."""', ""]
+    for name in names:
+        line = f"from .operators.{name} import {name} as {name}"
+        short = len(line) <= LINE_LENGTH
+        lines += [line] if short else [f"from .operators.{name} import (", f"    {name} as {name},", ")"]
+    return "\n".join([*lines, "", "__all__ = [", *(f'    "{name}",' for name in names), "]"]) + "\n"
 
 
 def contract_page() -> str:
@@ -126,11 +143,13 @@ def documents() -> dict[Path, str]:
     return {
         english: filled(
             english,
+            operators=operators("operator", "in Python"),
             support=support_cells("no product", "product", "indices"),
             speed=speed(measured, ENGLISH),
         ),
         chinese: filled(
             chinese,
+            operators=operators("算子", "Python 函数"),
             support=support_cells("不指定产品", "产品", "索引"),
             speed=speed(measured, CHINESE),
         ),
@@ -138,6 +157,7 @@ def documents() -> dict[Path, str]:
         comparing: filled(comparing, thresholds=thresholds()),
         c_interface: filled(c_interface, capi=c_interface_cost(measured, ENGLISH)),
         ROOT / "docs" / "contract.md": contract_page(),
+        ROOT / "src" / "poolgrad" / "functional.py": functions(),
     }
 
 
