@@ -126,7 +126,8 @@ def test_unknown_products_are_answered_with_the_list(name: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Atlas A2", "Ascend910B", "ascend910b", " Atlas A2 ", "A200I A2 Box", "Atlas 800I A2"]
+    "name",
+    ["Atlas A2", "Ascend910B", "ascend910b", " Atlas A2 ", "A200I A2 Box", "A2", "910B3", "Ascend910B4"],
 )
 def test_products_by_any_of_their_names(name: str) -> None:
     assert np.array_equal(average(product=name), average())
