@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -23,6 +24,17 @@ def test_a_product_by_the_names_of_devices_documents_and_people(name: str) -> No
     call = ("AvgPool2dBackward", "--x", "1,16,4,4", "--kernel-size", 4, "--product", name, "--json")
     assert poolgrad("check", *call).data["product"] == "Atlas A2"
     assert poolgrad("explain", "AvgPool2dBackward", "--product", name, "--json").data["product"] == "Atlas A2"
+
+
+@pytest.mark.parametrize("command", ["run", "check", "explain", "view", "cases"])
+@pytest.mark.parametrize("name", ["AvgPool3dBackward", "max_pool2d_with_indices"])
+def test_an_operator_that_only_cann_has(command: str, name: str) -> None:
+    needed = {"run": ("--grad-output", "g.npy", "--x", "1,4,4", "-o", "o.npy"), "view": ("--x", "1,4,4", "-o", "o.svg")}
+    done = poolgrad(command, name, *needed.get(command, ()), expect=2)
+    assert re.match(
+        r"poolgrad: CANN has aclnn(AvgPool3dBackward|MaxPool2dWithIndices), and poolgrad does not", done.stderr
+    )
+    assert "it has aclnnAvgPool2dBackward, " in done.stderr
 
 
 def environment_of(shell: str, line: str) -> dict[str, str]:
