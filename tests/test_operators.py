@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -83,7 +85,7 @@ def test_an_operator_that_only_cann_has_almost_right(name: str, meant: str) -> N
 def test_the_documented_functions_of_such_an_operator(name: str) -> None:
     for function in (name, f"{name}GetWorkspaceSize"):
         assert not hasattr(acl, function)
-        with pytest.raises(AttributeError, match=f"CANN has {name}, and poolgrad does not") as error:
+        with pytest.raises(AttributeError, match=f"^CANN has {name}, and poolgrad does not; it has ") as error:
             getattr(acl, function)
         assert error.value.name == function
 
@@ -92,3 +94,19 @@ def test_other_names_that_the_documented_layer_lacks() -> None:
     for name in ("aclnnConvolution", "aclnnAvgPool2dForward", "nonsense"):
         with pytest.raises(AttributeError, match=f"^module 'poolgrad.acl' has no attribute '{name}'$"):
             getattr(acl, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("aclnnAvgPool3dBackward", "AttributeError: CANN has aclnnAvgPool3dBackward, and poolgrad does not; "),
+        ("aclrtMaloc", "has no attribute 'aclrtMaloc'. Did you mean: 'aclrtMalloc'?"),
+    ],
+)
+def test_what_python_itself_adds(name: str, told: str) -> None:
+    """It offers similar names where a traceback ends, which is help for a typo and confusion for another operator."""
+    code = f"from poolgrad import acl; acl.{name}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    last = done.stderr.splitlines()[-1]
+    assert told in last
+    assert ("Did you mean" in last) == (name == "aclrtMaloc")

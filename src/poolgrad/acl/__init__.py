@@ -86,8 +86,7 @@ if not TYPE_CHECKING:  # for type checkers a module that has it has every name
     def __getattr__(name: str) -> object:
         from ..operators import ABSENT, told_absent
 
-        reason = f"module {__name__!r} has no attribute {name!r}"
         operator = name.removesuffix("GetWorkspaceSize")
         if operator in ABSENT:
-            reason = f"{reason}: {told_absent(operator)}"
-        raise AttributeError(reason, name=name)
+            raise AttributeError(told_absent(operator), name=name, obj=None)  # where Python finds no "did you mean"
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
