@@ -31,6 +31,7 @@ from benchmarks.tables import (  # noqa: E402
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 INSTRUCTIONS = RESULTS.with_name("instructions.json")
 BEGIN, END = "<!-- generated: {} -->", "<!-- end -->"
+SOURCES = ROOT / "src" / "poolgrad"
 LINE_LENGTH = 120
 
 
@@ -67,6 +68,14 @@ def functions() -> str:
         short = len(line) <= LINE_LENGTH
         lines += [line] if short else [f"from .operators.{name} import (", f"    {name} as {name},", ")"]
     return "\n".join([*lines, "", "__all__ = [", *(f'    "{name}",' for name in names), "]"]) + "\n"
+
+
+def phases() -> str:
+    """src/poolgrad/acl/phases.py: the functions of all operators under their names."""
+    names = [name for operator in REGISTRY for name in (f"{operator}GetWorkspaceSize", operator)]
+    lines = ['"""Both phases of every operator under their documented names. Made by tools/make_docs.py."""', ""]
+    lines += ["from .operators import PHASES", "", *(f'{name} = PHASES["{name}"]' for name in names)]
+    return "\n".join([*lines, "", "__all__ = [", *(f'    "{name}",' for name in sorted(names)), "]"]) + "\n"
 
 
 def contract_page() -> str:
@@ -157,7 +166,8 @@ def documents() -> dict[Path, str]:
         comparing: filled(comparing, thresholds=thresholds()),
         c_interface: filled(c_interface, capi=c_interface_cost(measured, ENGLISH)),
         ROOT / "docs" / "contract.md": contract_page(),
-        ROOT / "src" / "poolgrad" / "functional.py": functions(),
+        SOURCES / "functional.py": functions(),
+        SOURCES / "acl" / "phases.py": phases(),
     }
 
 
