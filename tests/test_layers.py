@@ -10,24 +10,10 @@ import poolgrad
 
 PACKAGE = Path(poolgrad.__file__).parent
 # Each imports only what stands before it, and itself.
-LAYERS = [
-    "base",
-    "kernels",
-    "contract",
-    "plans",
-    "arrays",
-    "run",
-    "operators",
-    "functional",
-    "torch",
-    "acl",
-    "capi",
-    "precision",
-    "cases",
-    "plugins",
-    "selftest",
-    "cli",
-]
+LAYERS = (
+    *("base", "kernels", "contract", "plans", "arrays", "run", "operators"),
+    *("functional", "torch", "acl", "capi", "precision", "cases", "plugins", "selftest", "cli"),
+)
 # The package itself is what all of them are: its version is everybody's.
 ROOT = ""
 
