@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 from ..base.products import A2, A3, A950, ANY, INFERENCE, PRODUCTS, TRAINING, Product
@@ -143,6 +144,24 @@ def windows_not_empty(dilation: Parameter, *, on: frozenset[Product]) -> Check:
         return None
 
     return Check("windows-not-empty", "every window holds at least one element", test, on=on, source=SAFE)
+
+
+def unless_empty(check: Check) -> Check:
+    """The row, for calls that have anything to compute: others are a success before it is asked."""
+
+    def test(call: Call) -> Broken | None:
+        return check.test(call) if all(call.tensor(p).count for p in call.operator.inputs) else None
+
+    return dataclasses.replace(check, says=f"{check.says}, unless an input is empty", test=test)
+
+
+def if_dtype(parameter: Parameter, name: str, check: Check) -> Check:
+    """The row, for calls whose tensor has that type."""
+
+    def test(call: Call) -> Broken | None:
+        return check.test(call) if call.tensor(parameter).dtype.name == name else None
+
+    return dataclasses.replace(check, says=f"{check.says}, with {parameter.name} of {name}", test=test)
 
 
 def positive_but_batch(x: Parameter, axes: str) -> Check:
