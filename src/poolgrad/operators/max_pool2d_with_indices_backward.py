@@ -205,6 +205,7 @@ OPERATOR = Operator(
     parameters=(GRAD, X, INDICES, KERNEL, STRIDE, PADDING, DILATION, CEIL, OUT),
     products=(A2, A3, A950),
     default_format="NCHW",
+    channels_last="NHWC",
     windows=fixed_windows,
     rows=(
         dtype_in(FLOATS, ("float32",), on=A2_A3),
