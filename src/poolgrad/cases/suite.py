@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from ..base.status import ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR, ACLNN_SUCCESS
+from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR, ACLNN_SUCCESS
 from ..base.tensor import contiguous_strides
 from ..contract.operator import Operator
 from ..contract.parameters import Role
@@ -182,6 +182,22 @@ class Suite:
             name: {"shape": (2**30, 2**30, *shape[-count + 2 :])} for name, shape in ((gradient, small), (x, large))
         }
         refused("huge", "more bytes than 64 bits count", **huge)
+
+    def maxima(self) -> None:
+        """Indices of every kind."""
+        add, by_role = self.add, self.operator.by_role
+        x, where = by_role[Role.INPUT].name, by_role[Role.INDICES].name
+        places = math.prod(self.tensors[x].shape[2:])
+        add("nan", "NaN is the maximum of its window", **{x: {"values": math.nan}})
+        why = "where all is -Inf an index still points into its window"
+        add("minus-inf", why, **{x: {"values": -math.inf}})
+        add("equal", "all elements are equal: the first of each window is the maximum", **{x: {"values": 1.0}})
+        add("indices-drawn", "legal indices that are no maxima", **{where: {"values": "windows"}})
+        add("indices-astray", "indices outside their windows, inside the plane", **{where: {"values": "plane"}})
+        add("indices-one-place", "every gradient goes to one element", **{where: {"values": places - 1}})
+        bad = {"status": ACL_ERROR_RT_AICORE_EXCEPTION}
+        add("index-beyond-plane", f"{places} is outside the plane", **{where: {"values": places}}, **bad)
+        add("index-negative", "-1 is outside the plane", **{where: {"values": -1}}, **bad)
 
     def nulls(self) -> None:
         """Every pointer that must be there as a null pointer."""
