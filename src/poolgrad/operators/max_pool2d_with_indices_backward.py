@@ -241,6 +241,22 @@ OPERATOR = Operator(
     ),
     planner=plan_maximum,
     suite=suite,
+    slips=(
+        ("braces turn `- dilation * (k - 1) - 1` into `+ 1`", "the usual formula"),
+        (
+            'the rule that drops the last window stands for both modes; indices "up to H*W"',
+            "it only bites in ceil mode; below H*W",
+        ),
+        (
+            'the null check lists two pointers; "CHW" named as a format',
+            "all eight pointers; rank 3 in NCHW, NCL or ND",
+        ),
+        (
+            '"NaN and -Inf not supported" in the input',
+            "a matter of the forward pass; the gradient only moves values, all are right",
+        ),
+        ('padding "up to kernelSize"', "at most half of it: *library*, and torch (`padding-half`)"),
+    ),
     sample=Sample(
         shapes={"gradOutput": (1, 1, 2, 1), "self": (1, 1, 4, 3), "indices": (1, 1, 2, 1), "gradInput": (1, 1, 4, 3)},
         values={"gradOutput": [0.4757, 0.1726], "indices": [0, 6]},
