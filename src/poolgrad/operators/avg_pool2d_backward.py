@@ -307,8 +307,8 @@ OPERATOR = Operator(
     suite=suite,
     slips=(
         (
-            'both versions: floor brackets called "round up"; the gradient formula has a free m, sums over n only, knows no'
-            " padding",
+            'both versions: floor brackets called "round up"; the gradient formula has a free m, sums over n only, '
+            "knows no padding",
             "the gradient of average pooling with padding, ceil mode, countIncludePad and divisorOverride",
         ),
         (
