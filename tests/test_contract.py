@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from contract_cases import (
     ADAPTIVE_MAX,
     AVG,
     CASES,
+    FLOATS,
+    FLOATS_3D,
     LEGAL,
     MAX,
     NO_PRODUCT,
@@ -19,6 +22,7 @@ from contract_cases import (
     Case,
     T,
     Unknown,
+    change_all,
     every,
 )
 
@@ -138,6 +142,62 @@ def test_the_earlier_of_two_broken_rows_decides(operator: str) -> None:
             with pytest.raises(AclnnError) as caught:
                 judge(operator, product, one.arguments | other.changes)
             assert rows.index(row_in(caught.value)) <= min(rows.index(one.row), rows.index(other.row))
+
+
+# Three tensors that must agree, one of which does not: the operator, how it differs, and which.
+ODD_ONES = [
+    (operator, what, odd)
+    for operator, tensors in ((AVG, FLOATS), (ADAPTIVE_AVG, FLOATS_3D), (MAX, FLOATS), (ADAPTIVE_MAX, FLOATS))
+    for what in ({"dtype": "float16"}, {"format": "NCL"})
+    for odd in tensors
+]
+
+
+@pytest.mark.parametrize(("operator", "what", "odd"), ODD_ONES)
+def test_the_tensor_that_differs_is_to_blame(operator: str, what: dict[str, str], odd: str) -> None:
+    with pytest.raises(AclnnError) as caught:
+        judge(operator, NO_PRODUCT, LEGAL[operator] | change_all(operator, (odd,), **what))
+    assert caught.value.parameter == odd
+
+
+CHANNELS_LAST = [
+    (
+        AVG,
+        "Atlas A2",
+        "NHWC",
+        (2, 8, 8, 3),
+        "Describe the same memory as NCHW: shape (2, 3, 8, 8), strides (192, 1, 24, 3)",
+    ),
+    (AVG, NO_PRODUCT, "NHWC", (8, 8, 3), "Describe the same memory as NCHW: shape (3, 8, 8), strides (1, 24, 3)"),
+    (AVG, "Atlas A2", "NHWC", (8, 3), "Use one of these formats."),
+    (AVG, "Atlas A2", "NC1HWC0", (2, 8, 8, 3), "Use one of these formats."),
+    (
+        ADAPTIVE_AVG,
+        "Atlas A3",
+        "NDHWC",
+        (2, 4, 4, 4, 3),
+        "Describe the same memory as NCDHW: shape (2, 3, 4, 4, 4), strides (192, 1, 48, 12, 3)",
+    ),
+    (
+        MAX,
+        "Atlas A3",
+        "NHWC",
+        (2, 8, 8, 3),
+        "Choose Ascend 950, which takes NHWC, or describe the same memory as NCHW: ",
+    ),
+    (MAX, "Atlas A3", "NHWC", (8, 3), "Choose Ascend 950, which takes NHWC. ["),
+    (ADAPTIVE_MAX, "Atlas A2", "NHWC", (2, 8, 8, 3), "Describe the same memory as NCHW: shape (2, 3, 8, 8), "),
+]
+
+
+@pytest.mark.parametrize(("operator", "product", "format", "shape", "told"), CHANNELS_LAST)
+def test_a_refused_format_is_answered_with_a_way(
+    operator: str, product: str, format: str, shape: tuple[int, ...], told: str
+) -> None:
+    tensors = {name: replace(t, shape=shape, format=format) for name, t in LEGAL[operator].items() if isinstance(t, T)}
+    with pytest.raises(AclnnError) as caught:
+        judge(operator, product, LEGAL[operator] | tensors)
+    assert told in str(caught.value)
 
 
 @pytest.mark.parametrize("operator", REGISTRY)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import poolgrad
 from poolgrad import cache_directory as directory
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,6 +36,18 @@ def test_import_is_light() -> None:
         "import sys, poolgrad, poolgrad.acl; print([m for m in ('numba', 'torch', 'llvmlite') if m in sys.modules])"
     )
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_dir_shows_what_users_call() -> None:
+    names = "print(*(n for n in dir(poolgrad) if not n.startswith('_')))"
+    done = python(f"import poolgrad; {names}; from poolgrad import acl, precision; {names}")
+    alone, with_acl = (line.split() for line in done.stdout.splitlines())
+    assert alone == sorted(poolgrad.__all__)
+    assert with_acl == sorted([*poolgrad.__all__, "acl"]), "a module that is public and was imported is there, too"
+
+
+def test_dir_still_shows_what_python_has() -> None:
+    assert {"__version__", "__doc__", "__file__", "__all__"} < set(dir(poolgrad))
 
 
 def test_refused_calls_need_no_kernels() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from . import status
-from .contract import DOCUMENT, EVERYWHERE, SAFE, BadHandle, Broken, Call, Check, Parameter
+from .contract import DOCUMENT, EVERYWHERE, SAFE, BadHandle, Broken, Call, Check, Operator, Parameter
 from .products import ANY, Product
 from .tensor import Tensor
 from .windows import pair
@@ -164,13 +164,35 @@ def format_in(
 ) -> Check:
     def test(call: Call) -> Broken | None:
         for name in names:
-            got = call.tensor(name).format
-            if got not in allowed:
-                return Broken(name, f"format {listed(allowed)}", got, "Use one of these formats.")
+            tensor = call.tensor(name)
+            if tensor.format not in allowed:
+                ways = [*_products_with(call.operator, key, tensor.format), *_strides_for(tensor, allowed)]
+                change = ", or ".join(ways) or "use one of these formats"
+                return Broken(name, f"format {listed(allowed)}", tensor.format, f"{change[0].upper()}{change[1:]}.")
         return None
 
+    key = f"{names[0]}-format"
     says = f"format of {joined(names)} is {listed(allowed)}"
-    return Check(f"{names[0]}-format", says, test, on=on, source=source, allowed=allowed)
+    return Check(key, says, test, on=on, source=source, allowed=allowed)
+
+
+def _products_with(operator: Operator, key: str, format: str) -> list[str]:
+    """The advice to choose a product whose own row of that name allows the format, if there is one."""
+    on = {product for check in operator.checks if check.key == key and format in check.allowed for product in check.on}
+    names = [product.name for product in operator.products if product in on]
+    return [f"choose {listed(names)}, which takes {format}"] if names else []
+
+
+def _strides_for(tensor: Tensor, allowed: tuple[str, ...]) -> list[str]:
+    """The advice to describe a tensor whose channels come last as one whose channels come first, if that is allowed."""
+    first = {"NHWC": "NCHW", "NDHWC": "NCDHW"}.get(tensor.format, "")
+    if first not in allowed or len(first) - tensor.rank not in (0, 1):  # the batch axis may be missing
+        return []
+    letters = tensor.format[-tensor.rank :]
+    axes = [letters.index(letter) for letter in first if letter in letters]
+    shape = shown(tuple(tensor.shape[axis] for axis in axes))
+    steps = shown(tuple(tensor.strides[axis] // max(tensor.dtype.itemsize, 1) for axis in axes))
+    return [f"describe the same memory as {first}: shape {shape}, strides {steps}; all tensors alike"]
 
 
 def format_needs_rank(names: tuple[str, ...], needed: str, rank: int) -> Check:
@@ -198,9 +220,20 @@ def same(what: str, first: str, second: str, *, on: Products = EVERYWHERE) -> Ch
         one, other = read[what](call.tensor(first)), read[what](call.tensor(second))
         if one == other:
             return None
-        return Broken(
-            first, f"the {what} of {second}, {other}", str(one), f"Give {first} and {second} the same {what}."
-        )
+        change = f"Give {first} and {second} the same {what}."
+        if blames_second(call):
+            return Broken(second, f"the {what} of {first}, {one}", str(other), change)
+        return Broken(first, f"the {what} of {second}, {other}", str(one), change)
+
+    def blames_second(call: Call) -> bool:
+        """All tensors share one type and one format, so the odd one is to blame; else the output, if it is one of the
+        two: its shape is not given, but follows."""
+        if what in ("dtype", "format"):
+            rest = [read[what](call.tensor(p.name)) for p in call.operator.tensors if p.name not in (first, second)]
+            for_first, for_second = (rest.count(read[what](call.tensor(name))) for name in (first, second))
+            if for_first != for_second:
+                return for_first > for_second
+        return second == call.operator.output.name
 
     return Check(f"{first}-{what}-as-{second}", f"{what} of {first} = {what} of {second}", test, on=on)
 

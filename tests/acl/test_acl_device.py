@@ -61,9 +61,18 @@ def test_every_call_before_init_and_after_finalize_is_refused() -> None:
 
 
 def test_the_soc_name_is_always_answered() -> None:
-    assert device.aclrtGetSocName() == "Ascend910B"
+    assert device.aclrtGetSocName() == "Ascend910B1"
     device.set_product("Ascend 950")
-    assert device.aclrtGetSocName() == "Ascend950"
+    assert device.aclrtGetSocName() == "Ascend950PR_9599"
+
+
+def test_the_soc_name_is_the_one_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POOLGRAD_PRODUCT", "Ascend910_9392")
+    assert device.aclInit(None) == 0
+    monkeypatch.delenv("POOLGRAD_PRODUCT")
+    assert (device.aclrtGetSocName(), device.product()) == ("Ascend910_9392", A3)
+    device.set_product("910B3")
+    assert (device.aclrtGetSocName(), device.product()) == ("Ascend910B3", A2)
 
 
 def test_finalize_ends_contexts_streams_events_and_memory(runtime: None) -> None:
@@ -229,7 +238,8 @@ def test_the_product_stays_while_the_runtime_is_up(monkeypatch: pytest.MonkeyPat
 def test_environment_of_a_fresh_process() -> None:
     """Read when it is needed, in a process that only has the variable."""
     program = "from poolgrad.acl import device, messages\nprint(device.aclInit(None), device.aclrtGetSocName())"
-    assert_prints(program, "0 Ascend310P", POOLGRAD_PRODUCT="atlas INFERENCE series")
+    assert_prints(program, "0 Ascend310P3", POOLGRAD_PRODUCT="atlas INFERENCE series")
+    assert_prints(program, "0 Ascend310P1", POOLGRAD_PRODUCT="Ascend310P1")
     assert_prints(program, "100000 None", POOLGRAD_PRODUCT="garbage")
 
 

@@ -95,6 +95,19 @@ def test_messages_name_the_program_and_not_its_server(library: Library) -> None:
 
 
 def test_the_product_is_told(library: Library) -> None:
-    for product, name in (("Atlas A2", "Ascend910B"), ("Ascend 950", "Ascend950")):
+    for product, name in (("Atlas A2", "Ascend910B1"), ("Ascend 950", "Ascend950PR_9599"), ("910B3", "Ascend910B3")):
         library.set_product(product)
         assert library.aclrtGetSocName() == name
+
+
+def test_the_name_of_the_soc_stays_where_it_is(library: Library) -> None:
+    """A program may keep the pointer for as long as it runs."""
+    get_name = library.aclrtGetSocName.raw
+    get_name.restype = ctypes.c_void_p
+    try:
+        first = get_name()
+        library.aclDestroyTensor(16)  # whose answer is a text as well
+        assert get_name() == first
+        assert ctypes.string_at(first) == b"Ascend910B1"
+    finally:
+        get_name.restype = ctypes.c_char_p

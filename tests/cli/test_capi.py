@@ -52,7 +52,7 @@ def test_flags_are_all_that_a_compiler_needs(source: Path, tmp_path: Path) -> No
     assert flags.count("\n") == 1
     assert flags.split() == json.loads(poolgrad("capi", "flags", "--json").stdout)
     assert shell(f"g++ -Wall -Wextra -Werror program.cpp {flags.strip()} -o program; ./program", tmp_path) == (
-        "Ascend910B 0\n"
+        "Ascend910B1 0\n"
     )
 
 
@@ -60,8 +60,8 @@ def test_env_makes_plain_commands_work(source: Path, tmp_path: Path) -> None:
     script = poolgrad("capi", "env").stdout
     assert all(line.startswith("export ") for line in script.splitlines())
     compile = "g++ -Wall -Wextra -Werror program.cpp -lascendcl -lnnopbase -lopapi -o program"
-    assert shell(f"{script}\n{compile}\n./program", tmp_path) == "Ascend910B 0\n"
-    assert shell("./program", tmp_path) == "Ascend910B 0\n", "LD_RUN_PATH has told the program where its library is"
+    assert shell(f"{script}\n{compile}\n./program", tmp_path) == "Ascend910B1 0\n"
+    assert shell("./program", tmp_path) == "Ascend910B1 0\n", "LD_RUN_PATH has told the program where its library is"
     paths = shell(f'{script}\necho "$CPATH $ASCEND_HOME_PATH"', tmp_path, CPATH="/mine").split()
     assert paths[0].endswith("/include/aclnn:/mine")
     assert (Path(paths[1]) / "lib64/libopapi.so").exists()
@@ -91,7 +91,7 @@ def test_env_may_be_asked_again(tmp_path: Path) -> None:
 def test_compile_hands_everything_to_the_compiler(source: Path, tmp_path: Path) -> None:
     program = tmp_path / "made"
     poolgrad("capi", "compile", "-Wall", "-O1", "-std=c++20", source, "-o", program)
-    assert shell(f"{program} || test $? = 0", tmp_path) == "Ascend910B 0\n"
+    assert shell(f"{program} || test $? = 0", tmp_path) == "Ascend910B1 0\n"
     source.write_text("int main() { return 0 }", "utf-8")
     assert "program.cpp:1" in poolgrad("capi", "compile", source, "-o", program, expect=1).stderr
     assert "nothing to compile" in poolgrad("capi", "compile", expect=2).stderr
@@ -107,7 +107,7 @@ def test_compile_takes_c_for_c(tmp_path: Path) -> None:
 def test_run_is_compile_and_run(source: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     done = poolgrad("capi", "run", source, "one", "--two", expect=2, POOLGRAD_CACHE_DIR=str(cache))
-    assert done.stdout == "Ascend910B 0 one --two\n"
+    assert done.stdout == "Ascend910B1 0 one --two\n"
     (made,) = (cache / "capi-programs").iterdir()
     first = made.stat().st_mtime_ns
     poolgrad("capi", "run", source, POOLGRAD_CACHE_DIR=str(cache))

@@ -6,7 +6,6 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from ..products import PRODUCTS
 from ..status import ACL_ERROR_INTERNAL_ERROR, ACLNN_ERR_INNER
 from .prototypes import (
     ALLOCATIONS,
@@ -42,10 +41,9 @@ def protocol() -> int:
 
 
 def all_functions() -> str:
-    """The text of all functions, and the strings that aclrtGetSocName hands out, which must never go away."""
+    """The text of all functions."""
     headers = dict.fromkeys(prototype.header for prototype in PROTOTYPES)
-    names = ", ".join(f'"{product.soc}"' for product in PRODUCTS)
-    parts = ["\n".join(f'#include "{header}"' for header in headers), f"const char* const SOC_NAMES[] = {{{names}}};"]
+    parts = ["\n".join(f'#include "{header}"' for header in headers)]
     parts += [_function(number, prototype) for number, prototype in enumerate(REMOTE)]
     return "\n\n".join(parts) + "\n"
 
@@ -104,5 +102,5 @@ def _result(prototype: Prototype) -> str:
     if prototype.returns_status:
         return "call.status()"
     if prototype.returns == "const char*":
-        return "call.one_of(SOC_NAMES, sizeof(SOC_NAMES) / sizeof(*SOC_NAMES))"
+        return "call.lasting_text()"
     return f"static_cast<{prototype.returns}>(call.pointer())"

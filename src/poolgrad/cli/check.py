@@ -16,7 +16,7 @@ from ..products import ANY, PRODUCTS, Product
 from ..status import ACL_ERROR_RT_AICORE_EXCEPTION
 from .answers import as_data, show
 from .line import DType, Format, IndicesDType, Line, Shape, takes_numbers, tensor_option
-from .names import ProductName, operator_named, product_named
+from .names import ProductName, operator_argument, operator_named, product_named
 from .terminal import NO, AsJson, BadInput, print_json, screen
 
 if TYPE_CHECKING:
@@ -27,9 +27,7 @@ TENSOR = "SHAPE[:DTYPE][:FORMAT][:strides=...], an .npy file, or null."
 
 @takes_numbers
 def check(
-    operator: Annotated[
-        str, typer.Argument(metavar="OP|CASES", help="The operator, or a case file.", show_default=False)
-    ],
+    operator: Annotated[str, operator_argument("OP|CASES", "The operator, or a case file.")],
     numbers: dict[str, Any],
     grad_output: Annotated[
         str | None, tensor_option("TENSOR", "--grad-output", help=f"{TENSOR} As the windows give it, if absent.")

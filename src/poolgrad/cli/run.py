@@ -10,7 +10,7 @@ import typer
 from ..errors import AclnnError
 from ..products import ANY, Product
 from .answers import as_data, error_as_data, show
-from .line import DType, Format, IndicesDType, Line, Shape, takes_numbers, tensor_option
+from .line import DType, Format, IndicesDType, Line, Shape, option, takes_numbers, tensor_option
 from .names import OperatorName, ProductName, operator_named, product_named
 from .terminal import NO, AsJson, BadInput, errors, print_json, screen
 
@@ -55,6 +55,7 @@ def run(
     tensors = {"grad_output": grad_output, "x": x, "indices": indices}
     line = Line(op, tensors, numbers, dtype, indices_dtype, format, shape)
     case = line.case()
+    _keep_inputs(line, out)
     for name, text in (("gradOutput", grad_output), ("indices", indices)):
         if name in case.tensors and case.tensors[name] is not None and name not in line.arrays:
             got = "none" if text is None else repr(text)
@@ -74,6 +75,14 @@ def run(
         print_json(as_data(op, where, answer) | {"out": str(out), "dtype": result.dtype, "shape": result.shape})
     else:
         screen.print(f"wrote {out}: {result.dtype} {result.shape}", markup=False, soft_wrap=True)
+
+
+def _keep_inputs(line: Line, out: Path) -> None:
+    """A result under the name of an input, or of a link to it, would be the end of that input."""
+    for parameter in line.operator.tensors:
+        text = line.tensors.get(parameter.python_name)
+        if parameter.name in line.arrays and text is not None and out.exists() and out.samefile(text):
+            raise BadInput(f"--out: {out} is the file of {option(parameter)}; choose another name")
 
 
 def _compute(case: Case, product: Product, arrays: dict[str, Any], path: Path) -> None:

@@ -98,11 +98,11 @@ public:
 
     int32_t status() const { return status_; }
     void* pointer() const { return reinterpret_cast<void*>(static_cast<uintptr_t>(result_)); }
-    // The string of the list that the answer names: it never goes away.
-    const char* one_of(const char* const* list, size_t count) const {
-        for (size_t i = 0; result_ && i < count; ++i)
-            if (!std::strcmp(list[i], next_)) return list[i];
-        return nullptr;
+    // The text of an answer, where it stays: a program has one server, which tells the same name each time.
+    const char* lasting_text() const {
+        if (!result_) return nullptr;
+        static const char* const kept = strdup(next_);
+        return kept;
     }
 
 private:
