@@ -125,9 +125,7 @@ class _Pool(torch.autograd.Function):
         return _Spread.apply(grad, *ctx.saved_tensors, ctx.sides), None, None
 
     @staticmethod
-    def jvp(ctx: Any, tangent: torch.Tensor | None, *_: Any) -> Any:
-        if tangent is None:
-            return None
+    def jvp(ctx: Any, tangent: torch.Tensor, *_: Any) -> torch.Tensor:
         _, indices = ctx.saved_tensors
         return _Pool.apply(tangent, indices, ctx.sides)
 
@@ -153,7 +151,7 @@ class _Maximum(torch.autograd.Function):
         return _Pool.backward(ctx, grad)
 
     @staticmethod
-    def jvp(ctx: Any, tangent: torch.Tensor | None, *_: Any) -> Any:
+    def jvp(ctx: Any, tangent: torch.Tensor, *_: Any) -> tuple[torch.Tensor, None]:
         return _Pool.jvp(ctx, tangent), None
 
 
