@@ -47,7 +47,7 @@ def test_without_torch_its_module_says_what_to_install() -> None:
         'pip install torch==2.13.0 (or, in a checkout of poolgrad: pip install ".[torch]"). '
         "All else of poolgrad works without it."
     )
-    assert done.stderr.count("Error") == 1, "the import that failed inside tells nobody anything"
+    assert "During handling" not in done.stderr
 
 
 def test_a_torch_that_lacks_something_is_not_called_missing(tmp_path: Path) -> None:
