@@ -53,8 +53,8 @@ def write_refusal(torch: Any, tensor: Any) -> str:
     """Why torch lets nobody write into a tensor just now; empty if it does."""
     if tensor.requires_grad and torch.is_grad_enabled():
         return (
-            "requires grad, and what is written into it can't be differentiated. "
-            "Call inside torch.no_grad(), or pass out.detach()."
+            "requires grad, and this function is not differentiable. Use poolgrad.torch, whose functions take part in "
+            "autograd, call inside torch.no_grad(), or pass out.detach()."
         )
     if tensor.is_inference() and not torch.is_inference_mode_enabled():
         return "was made in torch.inference_mode(), and may be written there only. Call inside it, or pass out.clone()."
