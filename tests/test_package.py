@@ -50,6 +50,26 @@ def test_dir_still_shows_what_python_has() -> None:
     assert {"__version__", "__doc__", "__file__", "__all__"} < set(dir(poolgrad))
 
 
+def test_without_torch_its_module_says_what_to_install() -> None:
+    # None in sys.modules is how Python is told that there is no such module.
+    done = python("import sys; sys.modules['torch'] = None; import poolgrad, poolgrad.torch")
+    assert done.returncode == 1
+    *_, last = done.stderr.strip().splitlines()
+    assert last == (
+        "ModuleNotFoundError: poolgrad.torch needs torch, which is not installed here. Run: "
+        'pip install torch==2.13.0 (or, in a checkout of poolgrad: pip install ".[torch]"). '
+        "All else of poolgrad works without it."
+    )
+    assert "During handling" not in done.stderr
+
+
+def test_a_torch_that_lacks_something_is_not_called_missing(tmp_path: Path) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("import a_part_of_torch\n")
+    done = python("import poolgrad.torch", PYTHONPATH=str(tmp_path))
+    assert done.stderr.strip().splitlines()[-1] == "ModuleNotFoundError: No module named 'a_part_of_torch'"
+
+
 def test_refused_calls_need_no_kernels() -> None:
     code = """if True:
         import sys, numpy as np, poolgrad

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, SupportsIndex
 
@@ -182,6 +183,8 @@ def _repeat(call: tuple[Any, ...], grad: Any, x: Any, indices: Any, out: Any) ->
     _, task, new_result = verdict
     if out is None:
         out = new_result()
+    elif task is not None and type(grad) is not ndarray:
+        adapters.note_write(out)
     if task is None:
         return out
     if type(grad) is ndarray:
@@ -212,19 +215,21 @@ def _call(
     wanted = ANY if product is None else find_product(product)
     grad, x, indices, result = given["gradOutput"], given["self"], given.get("indices"), given[output]
     key = key_of(call, grad, x, indices, result)
+    count = threads.count_beside(sys.modules["torch"]) if adapters.is_torch(grad) else threads.count
     arrays = _describe(op, given, format)
     shape = tuple(_int(size, "each size of x") for size in x) if isinstance(x, tuple | list) else None
     description = (
         name,
         wanted.name,
-        threads.get_num_threads(),
+        count,
         shape,
         *numbers.values(),
         *((p, type(array.owner), array.tensor) for p, array in arrays.items()),
     )
     verdict: _Verdict | None = _VERDICTS.get(description)
     if verdict is None:
-        verdict = _judge(op, wanted, arrays, shape, numbers)
+        with threads.in_this_call(count):
+            verdict = _judge(op, wanted, arrays, shape, numbers)
         if len(_VERDICTS) >= MOST_VERDICTS:
             _VERDICTS.clear()
         _VERDICTS[description] = verdict
@@ -235,6 +240,8 @@ def _call(
     if result is None:
         result = verdict.new_result()
         arrays[output] = adapters.describe(result, output, format)
+    elif verdict.task is not None:
+        adapters.note_write(result)
     if verdict.task is not None:
         _run(verdict.task, {used: arrays[used].address for used in (*verdict.plan.inputs, output)})
     return result

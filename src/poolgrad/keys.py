@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import threads
+from .adapters import write_refusal
 from .kernels import layout
 
 Key = tuple[Any, ...]
@@ -55,14 +56,16 @@ def _key_of_tensors(call: tuple[Any, ...], grad: Any, x: Any, indices: Any, out:
         return None
     if (indices is not None and type(indices) is not tensor) or (out is not None and type(out) is not tensor):
         return None
+    if torch.autograd.forward_ad._current_level >= 0:  # any tensor may carry a tangent
+        return None
     try:
         return (
-            threads.count,
+            threads.count_beside(torch),
             call,
             _tensor_key(grad),
             _tensor_key(x) if type(x) is tensor else x,
             indices if indices is None else _tensor_key(indices),
-            out if out is None else _tensor_key(out),
+            out if out is None else (_tensor_key(out), write_refusal(torch, out)),
         )
     except RuntimeError:  # what torch raises for tensors of its own special kinds
         return None

@@ -87,7 +87,7 @@ def compute_dtype(storage: DType) -> str:
 def parts_for(units: int, *tensors: Tensor) -> int:
     traffic = sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
     # Beyond MOST_PARTS the scratch of all threads together would pass its bound.
-    return max(1, min(threads.get_num_threads(), units, traffic // BYTES_PER_PART, MOST_PARTS))
+    return max(1, min(threads.count_now(), units, traffic // BYTES_PER_PART, MOST_PARTS))
 
 
 def power_of_two(n: int) -> int:

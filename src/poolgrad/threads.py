@@ -11,6 +11,8 @@ import ctypes
 import operator
 import os
 import threading
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -25,15 +27,47 @@ def _default_count() -> int:
 
 
 count = _default_count()
+# Whether somebody set the number. Else it is torch's own for calls on torch tensors.
+is_set = False
+
+
+class _ThisCall(threading.local):
+    count = 0  # none of its own
+
+
+_this_call = _ThisCall()
+
+
+def count_beside(torch: Any) -> int:
+    """How many threads a large call on tensors of ``torch`` uses: as many as torch would, if nobody set a number."""
+    number: int = count if is_set else torch.get_num_threads()
+    return number
+
+
+def count_now() -> int:
+    """How many threads the call that is being planned may use."""
+    return _this_call.count or count
+
+
+@contextlib.contextmanager
+def in_this_call(number: int) -> Iterator[None]:
+    """Plans that this thread makes meanwhile are for that many threads."""
+    before, _this_call.count = _this_call.count, number
+    try:
+        yield
+    finally:
+        _this_call.count = before
 
 
 def get_num_threads() -> int:
-    """How many threads a large call uses."""
+    """How many threads a large call uses, if it is not on torch tensors or ``set_num_threads`` was called."""
     return count
 
 
 def set_num_threads(n: int) -> None:
     """Use exactly ``n`` threads for large calls, also beyond the number of cores.
+
+    Calls on torch tensors use as many as ``torch.get_num_threads()`` says, until this function is called once.
 
     Results do not depend on it, bit for bit. Small calls use fewer, down to one; so do all calls on systems other than
     Linux and macOS.
@@ -45,11 +79,11 @@ def set_num_threads(n: int) -> None:
     3
     >>> poolgrad.set_num_threads(before)
     """
-    global count
+    global count, is_set
     n = operator.index(n)
     if n < 1:
         raise ValueError(f"the number of threads must be at least 1, got {n}")
-    count = n
+    count, is_set = n, True
 
 
 class _Team:
