@@ -315,6 +315,8 @@ VIEWS: list[tuple[str, tuple[int, ...], int, int, str | None]] = [
     ("offset beyond the storage", (16, 16, 4, 1), 49, 64, "view-in-storage"),
     ("negative strides before the storage", (16, 16, -4, -1), 14, 64, "view-in-storage"),
     ("storage too small", (16, 16, 4, 1), 0, 15, "view-in-storage"),
+    ("offset beyond all memory", (16, 16, 4, 1), 2**62, 64, "view-in-storage"),
+    ("storage beyond all memory", (16, 16, 4, 1), 2**62, 2**62 + 16, "view-in-storage"),
     ("storage shape beyond the block", (16, 16, 4, 1), 0, 65, "storage-in-block"),
     ("broadcast", (0, 0, 4, 0), 0, 64, "output-overlaps-itself"),
     ("overlapping rows", (16, 16, 3, 1), 0, 64, "output-overlaps-itself"),

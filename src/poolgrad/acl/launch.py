@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ..checks import INT64_MAX
 from ..contract import DOCUMENT, SAFE, Broken, Call, Check
 from ..overlap import MEMORY_CHECKS
 from ..status import ACLNN_ERR_PARAM_NULLPTR
@@ -96,6 +97,9 @@ def _views_in_storage(call: Call) -> Broken | None:
             got = f"elements {low} to {high - 1}"
             change = "Correct the strides, the offset or the storage shape."
             return Broken(name, f"a view inside its storage of {storage} elements", got, change)
+        if storage_bytes(value) > INT64_MAX:
+            change = "Correct the offset or the storage shape."
+            return Broken(name, "storage of fewer than 2^63 bytes", f"{storage_bytes(value)} bytes", change)
     return None
 
 
@@ -135,7 +139,12 @@ LAUNCH_CHECKS = (
     Check("workspace-live", "the workspace lies in one live block", _workspace_live, source=SAFE),
     Check("objects-live", "tensors and arrays live until phase two", _objects_live, source=SAFE),
     Check("objects-unchanged", "tensors are as phase one saw them", _descriptions_unchanged, source=SAFE),
-    Check("view-in-storage", "every view lies inside its storage shape", _views_in_storage, source=SAFE),
+    Check(
+        "view-in-storage",
+        "every view lies inside its storage shape, which has fewer than 2^63 bytes",
+        _views_in_storage,
+        source=SAFE,
+    ),
     Check("storage-in-block", "every storage lies inside one live block", _storage_in_block, source=SAFE),
     *MEMORY_CHECKS,
     Check("workspace-apart", "the workspace overlaps no tensor that is read or written", _workspace_apart, source=SAFE),
