@@ -374,7 +374,7 @@ import mmap, os
 import numpy as np
 from poolgrad.acl import device, memory
 device.aclInit(None)
-address, _ = memory.aclrtMalloc(1 << 16, 0)
+address, _ = memory.aclrtMalloc(3 * mmap.PAGESIZE, 0)
 file = os.open({str(tmp_path / "file")!r}, os.O_CREAT | os.O_RDWR)
 os.ftruncate(file, 3 * mmap.PAGESIZE)
 pages = np.frombuffer(mmap.mmap(file, 3 * mmap.PAGESIZE), np.uint8)

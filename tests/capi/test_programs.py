@@ -37,3 +37,8 @@ def test_threads_that_race_for_the_first_call(tmp_path: Path) -> None:
     program = compile_program(PROGRAMS / "threads.cpp", tmp_path / "program")
     done = run(program, env={"POOLGRAD_LOG": "0"})
     assert (done.returncode, done.stdout, done.stderr) == (0, "wrong 0\n", "")
+
+
+def test_pages_of_another_size(tmp_path: Path) -> None:
+    done = run(compile_program(PROGRAMS / "large_pages.cpp", tmp_path / "program", "-rdynamic"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "asked 0\n", "")

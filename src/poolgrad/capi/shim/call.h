@@ -17,6 +17,14 @@ const char LOST[] = "the server process has ended, and with it device memory and
 const char OUTSIDE[] = "an array or a text that was passed lies outside of the program's memory; pass the address of as many "
                        "values as you say";
 
+// Whether the program's memory is there, and can be read or written; false also where the system can't tell.
+bool is_there(const void* start, size_t count, int advice) {
+    const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    const uintptr_t low = reinterpret_cast<uintptr_t>(start) / page * page;
+    const uintptr_t high = reinterpret_cast<uintptr_t>(start) + count;
+    return !madvise(reinterpret_cast<void*>(low), high - low, advice);
+}
+
 class Call {
 public:
     // failure: the status where there is no answer; 0 for functions that return a pointer.
@@ -74,9 +82,7 @@ public:
 
     // Host memory that may not be there: the server will look it up. Asking the system takes no time for small copies.
     void memory(const void* start, size_t count, int advice) {
-        const uintptr_t page = 4096, low = reinterpret_cast<uintptr_t>(start) / page * page;
-        const uintptr_t high = reinterpret_cast<uintptr_t>(start) + count;
-        number(count >= LARGE || madvise(reinterpret_cast<void*>(low), high - low, advice));
+        number(count >= LARGE || !is_there(start, count, advice));
     }
 
     void take(void* place, size_t size) {
