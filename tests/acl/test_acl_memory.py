@@ -85,6 +85,9 @@ def test_a_backing_without_memory_leaves_the_arena_as_it_was() -> None:
         def reserve(self, size: int) -> tuple[int, object]:
             raise MemoryError
 
+        def holds(self, address: int) -> bool:
+            return False
+
     arena = Arena(Empty(), 1000)
     assert arena.alloc(10) is None
     assert arena.used == 0
@@ -107,6 +110,9 @@ def test_another_backing_takes_the_place_by_one_object() -> None:
         def reserve(self, size: int) -> tuple[int, object]:
             self.place += 4096
             return self.place, Part(self.place)
+
+        def holds(self, address: int) -> bool:
+            return False
 
     arena = Arena(Mapping(), 1 << 20)
     address = arena.alloc(100)

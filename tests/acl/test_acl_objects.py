@@ -260,13 +260,16 @@ def test_every_half_becomes_its_float_and_back() -> None:
         assert aclFloatToFloat16(value) == each
 
 
-@pytest.mark.parametrize(("bits", "value"), [(0x7C00, 65536.0), (0xFC00, -65536.0), (0x7E00, 98304.0), (0xFE00, -98304.0)])
+@pytest.mark.parametrize(
+    ("bits", "value"), [(0x7C00, 65536.0), (0xFC00, -65536.0), (0x7E00, 98304.0), (0xFE00, -98304.0)]
+)
 def test_halves_have_neither_infinity_nor_nan(bits: int, value: float) -> None:
     assert aclFloat16ToFloat(bits) == value
 
 
 @pytest.mark.parametrize(
-    ("value", "bits"), [(1 + 2**-11, 0x3C00), (1 + 3 * 2**-11, 0x3C02), (2**-25, 0), (-(2**-25), 0x8000), (True, 0x3C00)]
+    ("value", "bits"),
+    [(1 + 2**-11, 0x3C00), (1 + 3 * 2**-11, 0x3C02), (2**-25, 0), (-(2**-25), 0x8000), (True, 0x3C00)],
 )
 def test_rounding_is_to_nearest_even(value: float, bits: int) -> None:
     assert aclFloatToFloat16(value) == bits

@@ -1,7 +1,7 @@
 """Half precision numbers as their 16 bits, as C programs carry them.
 
-As in CANN's library, which knows neither infinity nor NaN here: the largest exponent is one like any other, and what is too
-large, infinite or no number becomes the largest half.
+As in CANN's library, which knows neither infinity nor NaN here: the largest exponent is one like any other, and what is
+too large, infinite or no number becomes the largest half.
 """
 
 from __future__ import annotations

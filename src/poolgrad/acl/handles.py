@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from .arguments import as_int, is_null
+from .arguments import as_int, is_null, shown
 
 TENSOR = "tensor"
 INT_ARRAY = "int array"
@@ -57,13 +57,13 @@ class Handles:
             self.drop(token, kind)
 
     def describe(self, handle: object, wanted: str = "") -> str:
-        """What a handle is, for messages: "a destroyed tensor", "a stream, not a tensor", "not a handle"."""
+        """What a handle is, for messages: "a destroyed tensor", "a stream, not a tensor", "a list, not a handle"."""
         if is_null(handle):
             return "null"
         token = as_int(handle)
         kind = None if token is None else _kind_of(token)
         if token is None or kind is None or _serial_of(token) >= self._made[kind]:
-            return "not a handle"
+            return f"{_shown(handle, token)}, not a handle"
         what = _with_article(kind if token in self._objects else f"destroyed {kind}")
         return f"{what}, not {_with_article(wanted)}" if wanted and wanted != kind else what
 
@@ -81,6 +81,14 @@ def _kind_of(token: int) -> str | None:
 
 def _serial_of(token: int) -> int:
     return token % (1 << _KIND_SHIFT) // _STEP
+
+
+def _shown(handle: object, token: int | None) -> str:
+    """What came in the place of a handle: numbers are mostly addresses, of other things their type tells most."""
+    if token is not None:
+        return f"{token:#x}" if 0 <= token < 2**64 else shown(token)
+    kind = type(handle)
+    return _with_article(kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}")
 
 
 def _with_article(noun: str) -> str:

@@ -10,6 +10,7 @@ from ..checks import INT64_MAX
 from ..contract import DOCUMENT, SAFE, Broken, Call, Check
 from ..overlap import MEMORY_CHECKS
 from ..status import ACLNN_ERR_PARAM_NULLPTR
+from .addresses import what_is_at
 from .arena import ARENA, Block
 from .objects import AclIntArray, AclTensor
 
@@ -65,8 +66,8 @@ def _workspace_live(call: Call) -> Broken | None:
     assert isinstance(call, Launch)
     if not call.needed or ARENA.find(call.workspace, call.needed):
         return None
-    got = f"{call.needed} bytes at {call.workspace:#x}, which do not"
-    return Broken("workspace", "memory that lies in one live aclrtMalloc block", got, "Pass memory from aclrtMalloc.")
+    got, change = _misplaced(call.workspace, call.needed)
+    return Broken("workspace", f"{call.needed} bytes in one live aclrtMalloc block", got, change)
 
 
 def _objects_live(call: Call) -> Broken | None:
@@ -107,13 +108,20 @@ def _storage_in_block(call: Call) -> Broken | None:
     assert isinstance(call, Launch)
     for name, value in call.placed():
         if call.block_of(value) is None:
-            block = ARENA.find(value.address, 0)
-            start = value.address - block.address if block else 0
-            allocation = f"an allocation of {block.size} bytes" if block else "no live allocation"
-            got = f"storage that covers bytes {start} to {start + storage_bytes(value)} of {allocation}"
-            change = "Allocate enough with aclrtMalloc, and create the tensor with the dtype and shape of its data."
+            got, change = _misplaced(value.address, storage_bytes(value))
             return Broken(name, "storage inside one live aclrtMalloc block", got, change)
     return None
+
+
+def _misplaced(address: int, nbytes: int) -> tuple[str, str]:
+    """What memory this is that lies in no live block, and what to change."""
+    block = ARENA.find(address, 1)
+    if block is None:
+        what, change = what_is_at(address)
+        return what, f"{change[0].upper()}{change[1:]}."
+    start = address - block.address
+    got = f"{address:#x}, bytes {start} to {start + nbytes} of an allocation of {block.size} bytes"
+    return got, "Allocate enough with aclrtMalloc, and create the tensor with the dtype and shape of its data."
 
 
 def _workspace_apart(call: Call) -> Broken | None:

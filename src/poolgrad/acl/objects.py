@@ -187,7 +187,8 @@ def _destroy(name: str, handle: object, kind: str) -> int:
 
 
 def _no_object(name: str, handle: object, kind: str) -> AclnnError:
-    text = f"{name} is {HANDLES.describe(handle, kind)}; pass a live {kind}"
+    maker = "aclCreateTensor" if kind == TENSOR else "aclCreateIntArray"
+    text = f"{name} is {HANDLES.describe(handle, kind)}; pass a live {kind} from {maker}"
     return refusal(ACLNN_ERR_PARAM_INVALID, text)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import AclnnError
 from ..status import ACL_ERROR_INVALID_PARAM, ACL_ERROR_RT_PARAM_INVALID
 from . import constants as c
+from .addresses import what_is_at
 from .arena import ARENA, HOST_ARENA
 from .arguments import INT32, SIZE, as_int, integer, is_null, shown
 from .host_pages import accessible
@@ -151,7 +152,8 @@ def _bytes_of(name: str, place: object) -> np.ndarray[tuple[int], np.dtype[np.ui
 def _outside(name: str, address: int, nbytes: int) -> str:
     block = ARENA.find(address, 1)
     if block is None:
-        return f"{name} = {address:#x} lies in no live block of device memory; pass an address from aclrtMalloc"
+        what, change = what_is_at(address)
+        return f"{name} is {what}; {change}"
     return (
         f"{name} = {address:#x} and {nbytes} bytes cover bytes {address - block.address} to "
         f"{address - block.address + nbytes} of an allocation of {block.size} bytes; use fewer or allocate more"

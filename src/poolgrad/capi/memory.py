@@ -117,6 +117,9 @@ class SharedMemory:
             _fill_with_huge_pages(start, length)
         return start, piece
 
+    def holds(self, address: int) -> bool:
+        return self.overlaps(address, 1)
+
     def overlaps(self, address: int, nbytes: int) -> bool:
         return address < self.address + self.size and self.address < address + nbytes
 
