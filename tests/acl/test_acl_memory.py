@@ -85,6 +85,9 @@ def test_a_backing_without_memory_leaves_the_arena_as_it_was() -> None:
         def reserve(self, size: int) -> tuple[int, object]:
             raise MemoryError
 
+        def touch(self, address: int, nbytes: int) -> None:
+            pass
+
         def holds(self, address: int) -> bool:
             return False
 
@@ -110,6 +113,9 @@ def test_another_backing_takes_the_place_by_one_object() -> None:
         def reserve(self, size: int) -> tuple[int, object]:
             self.place += 4096
             return self.place, Part(self.place)
+
+        def touch(self, address: int, nbytes: int) -> None:
+            pass
 
         def holds(self, address: int) -> bool:
             return False

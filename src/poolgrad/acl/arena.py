@@ -33,6 +33,9 @@ class Backing(Protocol):
     def reserve(self, size: int) -> tuple[int, object]:
         """An aligned address and its owner, whose end gives the memory back; ``MemoryError`` if there is none."""
 
+    def touch(self, address: int, nbytes: int) -> None:
+        """All of these bytes of a live block are about to be used."""
+
     def holds(self, address: int) -> bool:
         """Whether an address can only be one of this backing, whoever has it at the moment."""
 
@@ -44,6 +47,9 @@ class NumpyBacking:
         owner = np.empty(size + ALIGNMENT - 1, np.uint8)
         start: int = owner.ctypes.data
         return -(-start // ALIGNMENT) * ALIGNMENT, owner
+
+    def touch(self, address: int, nbytes: int) -> None:
+        """The system fills pages as they are needed."""
 
     def holds(self, address: int) -> bool:
         return False

@@ -87,6 +87,7 @@ class Run:
     size: int
     tensors: Tensors
     blocks: list[Block | None]
+    new: list[tuple[int, int]]  # first bytes and ends of memory that this executor has not used yet
 
     def is_for(self, operator: Operator, workspace: object, size: object) -> bool:
         """Whether phase two is called as it was when this was checked; numbers of another type may mean others."""
@@ -100,6 +101,9 @@ class Run:
         )
 
     def __call__(self) -> None:
+        for low, high in self.new:
+            ARENA.backing.touch(low, high - low)
+        self.new = []
         prepared = self.executor.prepared
         if prepared.task is None:
             if not prepared.plan.kernel:
@@ -207,7 +211,7 @@ def _run_as_before(found: Executor, workspace: int, size: int) -> Run | None:
     if passed is None or passed.handles is not found.handles or passed.calls is not kept.calls:
         return None
     blocks = passed.blocks(workspace, size, found.prepared.plan.scratch_bytes)
-    return Run(found, workspace, size, passed.tensors, blocks) if blocks is not None else None
+    return Run(found, workspace, size, passed.tensors, blocks, passed.touched) if blocks is not None else None
 
 
 def _checked_run(found: Executor, workspace: int, size: int) -> Run:
@@ -236,9 +240,9 @@ def _checked_run(found: Executor, workspace: int, size: int) -> Run:
     blocks = [launch.block_of(tensor) for _, tensor in launch.placed()]
     blocks.append(ARENA.find(workspace, launch.needed))
     enforce(launch, LAUNCH_CHECKS)
-    run = Run(found, workspace, size, arrange(plan, launch.addresses), blocks)
-    found.prepared.passed = Passed.of(launch, run.tensors, found.handles, calls)
-    return run
+    tensors_of_kernel = arrange(plan, launch.addresses)
+    passed = found.prepared.passed = Passed.of(launch, tensors_of_kernel, found.handles, calls)
+    return Run(found, workspace, size, tensors_of_kernel, blocks, passed.touched)
 
 
 def _find_stream(stream: object) -> Stream:

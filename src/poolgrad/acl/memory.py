@@ -97,7 +97,9 @@ def aclrtMemset(devPtr: int | None, maxCount: int, value: int, count: int) -> in
     if nbytes > room:
         text = f"count = {nbytes} is more than maxCount = {room}; fill less, or pass the true size"
         raise refusal(ACL_ERROR_RT_PARAM_INVALID, text)
-    span = pinned_span("devPtr", address, nbytes) or device_span("devPtr", address, nbytes)
+    span = pinned_span("devPtr", address, nbytes, writable=True) or device_span(
+        "devPtr", address, nbytes, writable=True
+    )
     ctypes.memset(span.address, byte & 255, span.nbytes)
     return ACL_SUCCESS
 

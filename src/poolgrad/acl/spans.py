@@ -90,22 +90,26 @@ def plan_copy(dst: object, dest_max: object, src: object, count: object, kind: o
     )
 
 
-def device_span(name: str, address: int, nbytes: int) -> Span:
+def device_span(name: str, address: int, nbytes: int, *, writable: bool) -> Span:
     """The span of device memory, which must lie inside one live block."""
     block = ARENA.find(address, nbytes)
     if block is None:
         raise _bad(_outside(name, address, nbytes))
-    return Span(name, address, nbytes, True, block)
+    if writable:
+        ARENA.backing.touch(address, nbytes)
+    return Span(name, address, nbytes, writable, block)
 
 
-def pinned_span(name: str, address: int, nbytes: int) -> Span | None:
+def pinned_span(name: str, address: int, nbytes: int, *, writable: bool) -> Span | None:
     """The span of memory from aclrtMallocHost, None if the address lies in no such block."""
     if HOST_ARENA.find(address, 1) is None:
         return None
     block = HOST_ARENA.find(address, nbytes)
     if block is None:
         raise _bad(f"{name} = {address:#x} and {nbytes} bytes pass the end of its aclrtMallocHost block; use fewer")
-    return Span(name, address, nbytes, True, block)
+    if writable:
+        HOST_ARENA.backing.touch(address, nbytes)
+    return Span(name, address, nbytes, writable, block)
 
 
 def _find_span(name: str, place: object, nbytes: int, side: str, *, writable: bool) -> Span:
@@ -115,11 +119,11 @@ def _find_span(name: str, place: object, nbytes: int, side: str, *, writable: bo
     integer(name, address, SIZE, ACL_ERROR_RT_PARAM_INVALID)
     on_device = ARENA.find(address, 1) is not None
     if side == DEVICE or (side == EITHER and on_device):
-        return device_span(name, address, nbytes)
+        return device_span(name, address, nbytes, writable=writable)
     if on_device:
         # It would work here, where device memory is host memory, and fail on the device that is being imitated.
         raise _bad(f"{name} = {address:#x} is device memory, and kind says host; use the kind that fits")
-    return pinned_span(name, address, nbytes) or Span(name, address, nbytes, writable, None)
+    return pinned_span(name, address, nbytes, writable=writable) or Span(name, address, nbytes, writable, None)
 
 
 def _buffer_span(name: str, place: object, nbytes: int, side: str, *, writable: bool) -> Span:
