@@ -15,6 +15,7 @@ INT64 = (-(2**63), 2**63 - 1)
 SIZE = (0, 2**64 - 1)
 
 _LONGEST_TEXT = 80
+_INT = frozenset((int,))
 _RANGES = {INT32: "a 32-bit integer", INT64: "a 64-bit integer", SIZE: "an unsigned 64-bit integer"}
 
 
@@ -31,6 +32,8 @@ def as_int(value: object) -> int | None:
 
 def as_ints(values: object) -> tuple[int, ...] | None:
     """The integers of a sequence, or None if it is none or holds anything else."""
+    if type(values) in (tuple, list) and _INT.issuperset(map(type, values)):  # type: ignore[call-overload]
+        return tuple(values)  # type: ignore[arg-type]
     # A length is asked for so that an endless generator cannot hang the call.
     if isinstance(values, (str, bytes, bytearray, Mapping, AbstractSet)) or not hasattr(values, "__len__"):
         return None

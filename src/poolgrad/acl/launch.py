@@ -15,11 +15,15 @@ from .arena import ARENA, Block
 from .objects import AclIntArray, AclTensor
 
 
+# The tensors and arrays of a call by name, None for those that are no longer alive.
+Objects = Mapping[str, AclTensor | AclIntArray | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Launch(Call):
     """A call on its way to a stream: its objects, as far as they are still alive, and its workspace."""
 
-    objects: Mapping[str, AclTensor | AclIntArray | None] = field(default_factory=dict)
+    objects: Objects = field(default_factory=dict)
     workspace: int = 0
     workspace_size: int = 0
     needed: int = 0
