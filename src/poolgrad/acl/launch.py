@@ -14,7 +14,6 @@ from .addresses import what_is_at
 from .arena import ARENA, Block
 from .objects import AclIntArray, AclTensor
 
-
 # The tensors and arrays of a call by name, None for those that are no longer alive.
 Objects = Mapping[str, AclTensor | AclIntArray | None]
 
