@@ -146,6 +146,21 @@ def aclGetRawTensorAddr(tensor: int | None) -> tuple[int | None, int]:
     return _find_tensor(tensor).address, ACLNN_SUCCESS
 
 
+def adopt_tensor(handle: int, *described: object) -> None:
+    """As aclCreateTensor, under a handle that a program has given out itself."""
+    HANDLES.adopt(handle, TENSOR, _describe(*described))
+
+
+def adopt_int_array(handle: int, values: object) -> None:
+    HANDLES.adopt(handle, INT_ARRAY, AclIntArray(_ints("value", values)))
+
+
+def forget_object(handle: int, kind: str) -> None:
+    """As the functions that destroy objects; of one that is not there nobody is told."""
+    HANDLES.drop(handle, kind)
+    forget_calls()
+
+
 def _describe(
     view_dims: object, dtype: object, strides: object, offset: object, format: object, storage: object, address: object
 ) -> AclTensor:

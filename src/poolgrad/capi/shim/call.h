@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-#include "pipes.h"
+#include "notes.h"
 
 namespace {
 
@@ -49,11 +49,41 @@ public:
     void text(const char* value) { items(value, value ? strnlen(value, PATH_MAX) : 0, PATH_MAX, 1); }
     // A null pointer to no values is what an empty std::vector has.
     void array(const int64_t* values, uint64_t count) {
+        refused_ |= (!values && count) || count > MOST_VALUES;
+        optional_array(values, count);
+    }
+    void optional_array(const int64_t* values, uint64_t count) {
         items(values || count ? values : words_, count, MOST_VALUES, sizeof(*values));
     }
     // A pointer to a place for a result: only a null one is told, by its order.
     void place(const void* pointer, int order) {
         if (!pointer && !words_[1]) words_[1] = order;
+    }
+
+    // Makes an object without asking, and gives its handle; null where only the server can tell.
+    void* make(Objects* objects) {
+        if (refused_ || !is_connected()) return nullptr;
+        for (size_t i = 1; i < filled_; ++i)
+            if (!is_there(parts_[i].iov_base, parts_[i].iov_len, POPULATE_READ)) return nullptr;
+        pthread_mutex_lock(&noting);
+        uint64_t handle = objects->next();
+        if (handle && note_this(handle)) *objects->place_of(handle) = handle;
+        else handle = 0;
+        pthread_mutex_unlock(&noting);
+        return reinterpret_cast<void*>(static_cast<uintptr_t>(handle));
+    }
+    // Destroys an object without asking; false where only the server can tell.
+    bool destroy(Objects* objects, const void* object) {
+        const uint64_t handle = reinterpret_cast<uintptr_t>(object);
+        const bool good = is_connected();
+        pthread_mutex_lock(&noting);
+        uint64_t* place = objects->place_of(handle);
+        const bool known = handle && *place == handle;
+        if (known) *place = 0;
+        const bool done = known && good && note_this(handle);
+        pthread_mutex_unlock(&noting);
+        if (done) status_ = 0;
+        return done;
     }
 
     // True if the answer is no failure: then there are results to take.
@@ -67,11 +97,14 @@ public:
                         "call from no handler, and let calls return");
         char reason[sizeof(trouble)];
         if (thread_->asks < 0 && !connect(thread_, reason, sizeof(reason))) return fail(reason);
-        parts_[0] = {words_, used_ * sizeof(*words_)};
-        for (size_t i = 0; i < filled_; ++i) words_[3] += static_cast<int64_t>(parts_[i].iov_len);
+        const size_t noted_here = copy_notes(thread_->notes);
+        words_[4] = static_cast<int64_t>(noted_here * sizeof(*thread_->notes));
+        if (noted_here) parts_[filled_++] = {thread_->notes, static_cast<size_t>(words_[4])};
+        measure();
         if (!send_message(thread_, parts_, filled_))
             return fail(errno == EFAULT ? OUTSIDE : LOST);
         if (!receive_answer(thread_)) return fail(LOST);
+        if (noted_here) forget_notes(thread_->notes, noted_here);
         next_ = thread_->answer + sizeof(int64_t);  // behind its size
         take(&result_, sizeof(result_));
         status_ = static_cast<int32_t>(result_);
@@ -118,6 +151,30 @@ private:
         if (start && count && count <= most) parts_[filled_++] = {const_cast<void*>(start), count * size};
     }
 
+    // The message itself, and its size.
+    void measure() {
+        parts_[0] = {words_, used_ * sizeof(*words_)};
+        words_[3] = 0;
+        for (size_t i = 0; i < filled_; ++i) words_[3] += static_cast<int64_t>(parts_[i].iov_len);
+    }
+
+    // The message as a note, with a handle in the place of the core.
+    bool note_this(uint64_t handle) {
+        const int64_t core = words_[2];
+        measure();
+        words_[2] = static_cast<int64_t>(handle);
+        const bool done = note(parts_, filled_);
+        words_[2] = core;
+        return done;
+    }
+
+    // Whether this thread could ask: if not, asking tells why.
+    bool is_connected() const {
+        if (!thread_ || interrupts_ || thread_->asks < 0 || owner != getpid()) return false;
+        pollfd answers = {thread_->answers, POLLIN, 0};
+        return poll(&answers, 1, 0) == 0;  // nothing to hear, not even that the server has ended
+    }
+
     // The failures that only we can tell of.
     bool fail(const char* reason) {
         char text[1536], date[32] = "", moment[64] = "";
@@ -158,9 +215,10 @@ private:
     bool interrupts_;  // another call of this thread, which is not over
     int64_t result_ = 0;
     const char* next_ = "";
-    int64_t words_[16] = {};  // operation, order of a null place, core, size of the message, inputs
-    size_t used_ = 4;
-    iovec parts_[4] = {};  // the words, then texts and arrays
+    bool refused_ = false;    // the server will have something against an array
+    int64_t words_[20] = {};  // operation, order of a null place, core, sizes of the message and its notes, inputs
+    size_t used_ = 5;
+    iovec parts_[5] = {};  // the words, then texts and arrays, then notes
     size_t filled_ = 1;
     int cancelable_;
 };
