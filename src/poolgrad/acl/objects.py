@@ -174,7 +174,8 @@ def _describe(
         raise refusal(ACLNN_ERR_PARAM_INVALID, text)
     kind, layout = _int("dataType", dtype), _int("format", format)
     element = DTYPE_BY_CODE.get(kind) or DType(f"aclDataType {kind}", f"aclDataType {kind}", kind, 0)
-    byte_strides = tuple(step * element.itemsize for step in steps)
+    itemsize = element.itemsize
+    byte_strides = tuple([step * itemsize for step in steps])
     return AclTensor(
         tensor=Tensor(element, shape, byte_strides, FORMAT_BY_CODE.get(layout, f"aclFormat {layout}")),
         strides=steps,

@@ -7,7 +7,6 @@ and are passed over then.
 
 from __future__ import annotations
 
-import contextlib
 import struct
 import threading
 from collections.abc import Callable
@@ -44,6 +43,8 @@ class Notes:
                 note = brought[place : place + size]
                 place += size
                 self._taken = before + place // _WORD.size - 1
-                name, arguments = self._read(note)
-                with contextlib.suppress(Exception):  # whoever uses the object is told that there is none
+                try:
+                    name, arguments = self._read(note)
                     _TAKERS[name](_WORD.unpack_from(note, _HANDLE)[0], *arguments)
+                except Exception:  # noqa: BLE001 - whoever uses the object is told that there is none
+                    continue
