@@ -62,7 +62,7 @@ public:
 
     // Makes an object without asking, and gives its handle; null where only the server can tell.
     void* make(Objects* objects) {
-        if (refused_ || !is_connected()) return nullptr;
+        if (refused_ || !may_note() || !is_connected()) return nullptr;
         for (size_t i = 1; i < filled_; ++i)
             if (!is_there(parts_[i].iov_base, parts_[i].iov_len, POPULATE_READ)) return nullptr;
         pthread_mutex_lock(&noting);
@@ -74,6 +74,7 @@ public:
     }
     // Destroys an object without asking; false where only the server can tell.
     bool destroy(Objects* objects, const void* object) {
+        if (!may_note()) return false;
         const uint64_t handle = reinterpret_cast<uintptr_t>(object);
         const bool good = is_connected();
         pthread_mutex_lock(&noting);
@@ -168,9 +169,12 @@ private:
         return done;
     }
 
-    // Whether this thread could ask: if not, asking tells why.
+    // Whether nobody who will never give it back holds the lock: the call that was interrupted, a thread of the parent.
+    bool may_note() const { return thread_ && !interrupts_ && owner == getpid(); }
+
+    // Whether this thread could ask now: if not, asking tells why.
     bool is_connected() const {
-        if (!thread_ || interrupts_ || thread_->asks < 0 || owner != getpid()) return false;
+        if (thread_->asks < 0) return false;
         pollfd answers = {thread_->answers, POLLIN, 0};
         return poll(&answers, 1, 0) == 0;  // nothing to hear, not even that the server has ended
     }
