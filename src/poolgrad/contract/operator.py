@@ -54,6 +54,7 @@ class Operator:
     channels_last: str = ""  # the format that it takes with channels last, if it does
     # What the first tensor is rounded to before anything else ("computed in X"); None where the product refuses that.
     rounding: Callable[[Call], str | None] = field(default=lambda call: "kept", repr=False)
+    torch: str = ""  # the function of torch.nn.functional whose gradient it is
     slips: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # of the document, and how they are read
     # Names of parameters in ATK's files, where they are not the documented ones.
     atk_names: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -126,6 +126,7 @@ OPERATOR = Operator(
     planner=plan_average,
     atk_names={"self": "Input"},
     suite=suite,
+    torch="adaptive_avg_pool3d",
     sample=Sample(
         shapes={"gradOutput": (2, 2, 1, 1, 2), "self": (2, 2, 1, 1, 4), "out": (2, 2, 1, 1, 4)},
         values={"gradOutput": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]},

@@ -135,6 +135,7 @@ OPERATOR = Operator(
     planner=plan_maximum,
     atk_has_output_size=True,
     suite=suite,
+    torch="adaptive_max_pool2d",
     slips=(
         ("right bound ⌈m·H/Ho⌉, closed intervals", "⌈(m+1)·H/Ho⌉, half open"),
         ("the null check omits gradInput", "all four pointers"),

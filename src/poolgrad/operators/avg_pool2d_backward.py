@@ -305,6 +305,7 @@ OPERATOR = Operator(
         "cubeMathType": "cube_math_type",
     },
     suite=suite,
+    torch="avg_pool2d",
     slips=(
         (
             'both versions: floor brackets called "round up"; the gradient formula has a free m, sums over n only, '

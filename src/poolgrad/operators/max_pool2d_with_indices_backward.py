@@ -241,6 +241,7 @@ OPERATOR = Operator(
     ),
     planner=plan_maximum,
     suite=suite,
+    torch="max_pool2d",
     slips=(
         ("braces turn `- dilation * (k - 1) - 1` into `+ 1`", "the usual formula"),
         (
