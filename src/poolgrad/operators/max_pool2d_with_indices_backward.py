@@ -20,8 +20,9 @@ from ..contract.checks import (
     same,
 )
 from ..contract.engine import LIBRARY
-from ..contract.operator import Operator, Sample
+from ..contract.operator import IR_WINDOWS, GraphOperator, Operator, Sample
 from ..contract.parameters import (
+    Role,
     ceil_mode,
     described_input,
     dilation,
@@ -240,6 +241,13 @@ OPERATOR = Operator(
     ),
     planner=plan_maximum,
     suite=suite,
+    ir=(
+        GraphOperator(
+            "MaxPoolGradWithArgmaxV3",
+            {Role.INPUT: "x", Role.GRADIENT: "grad", Role.INDICES: "argmax"} | IR_WINDOWS | {Role.DILATION: "dilation"},
+            words=("dtype", "data_format"),
+        ),
+    ),
     sample=Sample(
         shapes={"gradOutput": (1, 1, 2, 1), "self": (1, 1, 4, 3), "indices": (1, 1, 2, 1), "gradInput": (1, 1, 4, 3)},
         values={"gradOutput": [0.4757, 0.1726], "indices": [0, 6]},
