@@ -8,7 +8,17 @@ import ml_dtypes
 import numpy as np
 import pytest
 import torch
-from plugins.example_calls import ADAPTIVE_MAX, AVG, FORMAT, MAX, SOC, atk_inputs, legal_indices, parameters, wanted
+from plugins.example_calls import (
+    ADAPTIVE_MAX,
+    AVG,
+    FORMAT,
+    SOC,
+    WITH_INDICES,
+    atk_inputs,
+    legal_indices,
+    parameters,
+    wanted,
+)
 from plugins.stand_ins import Ttk, atk_installed, atk_load, atk_run
 
 from poolgrad.operators import REGISTRY
@@ -43,14 +53,14 @@ def test_ttk_gets_tensors(operator: str, dtype: torch.dtype) -> None:
     assert_same(got, wanted(operator, given), dtype)
 
 
-@pytest.mark.parametrize("operator", [MAX, ADAPTIVE_MAX])
+@pytest.mark.parametrize("operator", WITH_INDICES)
 def test_ttk_finds_indices_in_its_own_tensor(operator: str) -> None:
     tensors = {name: as_torch(value) for name, value in parameters(operator).items()}
-    storage = torch.full((2, 3, 3, 8), -5, dtype=torch.int32)
-    tensors["indices"] = storage[..., ::2]
-    Ttk(ttk.__file__).run(operator, tensors, soc=SOC[operator])
-    assert np.array_equal(storage[..., ::2].numpy(), legal_indices(operator, tensors["self"].numpy()))
-    assert torch.all(storage[..., 1::2] == -5)
+    storage = torch.full((*tensors["indices"].shape, 2), -5, dtype=torch.int32)
+    tensors["indices"] = storage[..., 0]
+    Ttk(ttk.__file__).run(operator, tensors, formats=(FORMAT[operator],), soc=SOC[operator])
+    assert np.array_equal(storage[..., 0].numpy(), legal_indices(operator, tensors["self"].numpy()))
+    assert torch.all(storage[..., 1] == -5)
 
 
 @pytest.mark.parametrize("cube", range(4))
