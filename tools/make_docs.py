@@ -12,6 +12,7 @@ from pathlib import Path
 
 from poolgrad.acl.launch import LAUNCH_CHECKS
 from poolgrad.base.products import ANY
+from poolgrad.contract.engine import DOCUMENT
 from poolgrad.operators import REGISTRY
 from poolgrad.plugins.calls import takes_indices
 from poolgrad.precision import limits
@@ -134,6 +135,31 @@ def contract_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def slips() -> str:
+    """Slips in the operators' documents, and how they are read."""
+    rows = [
+        [operator.name.removeprefix("aclnn"), slip, reading]
+        for operator in REGISTRY.values()
+        for slip, reading in operator.slips
+    ]
+    return table(["document", "slip", "reading"], rows)
+
+
+def our_rows() -> str:
+    """The rows whose source is not a document, and who has them."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for operator in REGISTRY.values():
+        for check in operator.checks:
+            if check.source != DOCUMENT:
+                found.setdefault((check.key, check.says, check.source), []).append(operator.name.removeprefix("aclnn"))
+    rows = [
+        [f"`{key}`", says, "all" if len(set(names)) == len(REGISTRY) else ", ".join(dict.fromkeys(names)), source]
+        for (key, says, source), names in found.items()
+    ]
+    rows += [[f"`{c.key}`", c.says, "all, phase two", c.source] for c in LAUNCH_CHECKS if c.source != DOCUMENT]
+    return table(["row", "rule", "operators", "source"], rows)
+
+
 def thresholds() -> str:
     """The numbers of the precision standards, by element type."""
 
@@ -175,7 +201,9 @@ def documents() -> dict[Path, str]:
     c_interface = ROOT / "docs" / "capi.md"
     plugins, ttk = ROOT / "docs" / "plugins.md", SOURCES / "plugins" / "ttk.py"
     measured, counted = (json.loads(path.read_text("utf-8")) for path in (RESULTS, INSTRUCTIONS))
+    deviations = ROOT / "DEVIATIONS.md"
     return {
+        deviations: filled(deviations, slips=slips(), rows=our_rows()),
         english: filled(
             english,
             operators=operators("operator", "in Python"),

@@ -89,6 +89,9 @@ def test_formats_and_bits_are_understood() -> None:
     channels_last = {n: last(v) if isinstance(v, np.ndarray) else v for n, v in given.items()}
     got = expected(MAX, channels_last, format="NHWC")
     assert_same(np.moveaxis(got, -1, 1), wanted(MAX, given), np.float32)
+    for operator, format in ((AVG, "NHWC"), (ADAPTIVE_MAX, "NHWC"), (ADAPTIVE_AVG, "NDHWC")):
+        with pytest.raises(poolgrad.AclnnError, match=f"got {format}"):
+            expected(operator, legal_call(operator), format=format)
 
     given = legal_call(AVG, BFLOAT16)
     case = case_of(AVG, given, "gradInput", "NCHW")

@@ -153,7 +153,9 @@ def writable(parameter: Parameter) -> Check:
 # Rows about tensors.
 
 
-def dtype_in(parameters: Sequence[Parameter], allowed: tuple[str, ...], *, on: Products = EVERYWHERE) -> Check:
+def dtype_in(
+    parameters: Sequence[Parameter], allowed: tuple[str, ...], *, on: Products = EVERYWHERE, key: str = ""
+) -> Check:
     names = [p.name for p in parameters]
 
     def test(call: Call) -> Broken | None:
@@ -164,7 +166,7 @@ def dtype_in(parameters: Sequence[Parameter], allowed: tuple[str, ...], *, on: P
         return None
 
     says = f"dtype of {joined(names)} is {listed(allowed)}"
-    return Check(f"{names[0]}-dtype", says, test, on=on, allowed=allowed)
+    return Check(key or f"{names[0]}-dtype", says, test, on=on, allowed=allowed)
 
 
 def format_in(
@@ -205,7 +207,9 @@ def _strides_for(tensor: Tensor, allowed: tuple[str, ...]) -> list[str]:
     return [f"describe the same memory as {first}: shape {shape}, strides {steps}; all tensors alike"]
 
 
-def format_needs_rank(parameters: Sequence[Parameter], needed: str, rank: int) -> Check:
+def format_needs_rank(
+    parameters: Sequence[Parameter], needed: str, rank: int, *, instead: str = "NCHW", source: str = DOCUMENT
+) -> Check:
     names = [p.name for p in parameters]
 
     def test(call: Call) -> Broken | None:
@@ -213,10 +217,10 @@ def format_needs_rank(parameters: Sequence[Parameter], needed: str, rank: int) -
             tensor = call.tensor(name)
             if tensor.format == needed and tensor.rank != rank:
                 got = f"{needed} with rank {tensor.rank}"
-                return Broken(name, f"format {needed} only with rank {rank}", got, "Use NCHW.")
+                return Broken(name, f"format {needed} only with rank {rank}", got, f"Use {instead}.")
         return None
 
-    return Check(f"{needed}-rank", f"format {needed} goes with rank {rank}", test)
+    return Check(f"{needed}-rank", f"format {needed} goes with rank {rank}", test, source=source)
 
 
 def same(what: str, one_of: Parameter, like: Parameter, *, on: Products = EVERYWHERE, source: str = DOCUMENT) -> Check:
@@ -290,10 +294,9 @@ def dims(
     return Check(key, f"{joined(names)}: {says}", test, on=on, source=source)
 
 
-def no_negative_dims(parameters: Sequence[Parameter]) -> Check:
-    return dims(
-        parameters, "negative-dims", "no negative sizes", lambda size, axis: size < 0, "Use sizes of at least 0."
-    )
+def no_negative_dims(parameters: Sequence[Parameter], *, source: str = DOCUMENT) -> Check:
+    says, change = "no negative sizes", "Use sizes of at least 0."
+    return dims(parameters, "negative-dims", says, lambda size, axis: size < 0, change, source=source)
 
 
 # Rows about int arrays and numbers.

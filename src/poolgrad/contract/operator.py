@@ -68,8 +68,10 @@ class Operator:
     sample: Sample = field(repr=False)
     # What results are like that nobody gave, as far as the call's other arguments tell.
     results: Callable[[Call], tuple[Tensor, ...]] = field(default=gradient_of_input, repr=False)
+    channels_last: str = ""  # the format that it takes with channels last, if it does
     # What the first tensor is rounded to before anything else ("computed in X"); None where the product refuses that.
     rounding: Callable[[Call], str | None] = field(default=lambda call: "kept", repr=False)
+    slips: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # of the document, and how they are read
     # Names of parameters in ATK's files, where they are not the documented ones.
     atk_names: Mapping[str, str] = field(default_factory=dict, repr=False)
     # Whether these files have an output_size, and the forward pass's output in the place of the gradient.

@@ -135,6 +135,18 @@ OPERATOR = Operator(
     planner=plan_maximum,
     atk_has_output_size=True,
     suite=suite,
+    slips=(
+        ("right bound ⌈m·H/Ho⌉, closed intervals", "⌈(m+1)·H/Ho⌉, half open"),
+        ("the null check omits gradInput", "all four pointers"),
+        (
+            "the sample declares int32 data as INT64 over a block of 4 bytes, with index 6 in a 2×2 plane",
+            "161002 at phase two; declared INT32, the index error 507015",
+        ),
+        (
+            "H·W limited to 2²⁴ where sizes do not divide, since the device kernel keeps indices in float32",
+            "no such limit here: indices stay integers",
+        ),
+    ),
     ir=(GraphOperator("AdaptiveMaxPool3DGrad", {Role.INPUT: "x", Role.GRADIENT: "grad", Role.INDICES: "argmax"}),),
     # The document's has index 6, which is outside of its plane: it ends in status 507015.
     sample=Sample(

@@ -206,6 +206,7 @@ OPERATOR = Operator(
     parameters=(GRAD, X, INDICES, KERNEL, STRIDE, PADDING, DILATION, CEIL, OUT),
     products=(A2, A3, A950),
     default_format="NCHW",
+    channels_last="NHWC",
     windows=fixed_windows,
     rows=(
         dtype_in(FLOATS, ("float32",), on=A2_A3),
@@ -241,6 +242,22 @@ OPERATOR = Operator(
     ),
     planner=plan_maximum,
     suite=suite,
+    slips=(
+        ("braces turn `- dilation * (k - 1) - 1` into `+ 1`", "the usual formula"),
+        (
+            'the rule that drops the last window stands for both modes; indices "up to H*W"',
+            "it only bites in ceil mode; below H*W",
+        ),
+        (
+            'the null check lists two pointers; "CHW" named as a format',
+            "all eight pointers; rank 3 in NCHW, NCL or ND",
+        ),
+        (
+            '"NaN and -Inf not supported" in the input',
+            "a matter of the forward pass; the gradient only moves values, all are right",
+        ),
+        ('padding "up to kernelSize"', "at most half of it: *library*, and torch (`padding-half`)"),
+    ),
     ir=(
         GraphOperator(
             "MaxPoolGradWithArgmaxV3",

@@ -16,7 +16,7 @@ from poolgrad.base.windows import spread
 from poolgrad.cases.atk import OUTPUT_SIZE
 from poolgrad.contract.operator import Operator
 from poolgrad.contract.parameters import Role
-from poolgrad.contract.pooling import EVERY_FLOAT, with_spatial_sizes
+from poolgrad.contract.pooling import EVERY_FLOAT
 from poolgrad.operators import REGISTRY
 from poolgrad.plugins.calls import blank, bound, described, description, forward, golden, is_legal, like, takes_indices
 from poolgrad.run.calls import one_or_all
@@ -85,7 +85,7 @@ class _MaxExecutor(_Executor):
         sizes = tuple(size) if isinstance(size, Sequence) else (size,)
         if not self._operator.atk_has_output_size or x is None or len(sizes) not in (1, axes):
             return None
-        return blank(x.dtype, with_spatial_sizes(x, spread(sizes, axes)), x.format)
+        return blank(x.dtype, (*x.shape[:-axes], *spread(sizes, axes)), x.format)
 
 
 for _operator in REGISTRY.values():

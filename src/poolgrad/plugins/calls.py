@@ -24,7 +24,7 @@ from ..contract.engine import Call, Value, enforce, first_violation
 from ..contract.operator import Operator
 from ..contract.overlap import MEMORY_CHECKS
 from ..contract.parameters import REQUIRED, Parameter, Role
-from ..contract.pooling import CHANNELS_LAST
+from ..contract.pooling import is_channels_last
 
 Array = NDArray[Any]
 
@@ -149,10 +149,9 @@ def golden(
     enforce(call, (*operator.checks, *MEMORY_CHECKS))
     tensors = {p.python_name: detached(arguments[p.name]) for p in operator.inputs}
     numbers: dict[str, Any] = {p.python_name: call.values[p.name] for p in operator.numbers}
-    leader = operator.inputs[0]
-    if call.tensor(leader).format in CHANNELS_LAST:
-        numbers["data_format"] = call.tensor(leader).format
-    if str(tensors[leader.python_name].dtype).endswith("float64"):
+    if is_channels_last(call):
+        numbers["data_format"] = operator.channels_last
+    if str(tensors[operator.inputs[0].python_name].dtype).endswith("float64"):
         return _promoted(call, tensors, numbers, product)
     return _results(operator, **tensors, **numbers, product=product)
 
@@ -201,15 +200,12 @@ def forward(call: Call, x: Any) -> tuple[Array, Array]:
 
     The indices are of the type that the call says.
     """
-    operator, channels = call.operator, -len(call.operator.axes) - 1
-    array, last = (
-        as_numpy(detached(x), operator.by_role[Role.INPUT].name),
-        call.tensor(Role.INPUT).format in CHANNELS_LAST,
-    )
-    planes = np.moveaxis(array, -1, channels) if last else array
-    found = forward_with_indices(planes, operator.windows(call), numpy_dtype(call.tensor(Role.INDICES).dtype.name))
-    if not last:
-        return found
+    operator, index = call.operator, numpy_dtype(call.tensor(Role.INDICES).dtype.name)
+    array, windows = as_numpy(detached(x), operator.by_role[Role.INPUT].name), operator.windows(call)
+    if not is_channels_last(call):
+        return forward_with_indices(array, windows, index)
+    channels = -len(operator.axes) - 1
+    found = forward_with_indices(np.moveaxis(array, -1, channels), windows, index)
     output, indices = (np.ascontiguousarray(np.moveaxis(part, channels, -1)) for part in found)
     return output, indices
 

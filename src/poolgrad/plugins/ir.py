@@ -25,6 +25,7 @@ SHAPE = "orig_input_shape"  # the input's shape, where others have the input its
 # What C has no parameter for. dtype is the type of indices, which they show themselves.
 WORDS = ("padding_mode", "global_pooling", "exclusive", "data_format", "dtype")
 
+CHANNELS_LAST = ("NHWC", "NDHWC")
 _LAYOUTS = ("NCHW", "NHWC", "NCDHW", "NDHWC")
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from poolgrad.arrays.files import BFLOAT16, numpy_dtype
 from poolgrad.contract.operator import Operator
-from poolgrad.contract.pooling import CHANNELS_LAST
 from poolgrad.operators import REGISTRY
 from poolgrad.plugins import ir
 from poolgrad.plugins.calls import bound, golden
@@ -52,7 +51,7 @@ def _expected(operator: Operator, tensors: tuple[Any, ...], named: dict[str, Any
     if ir.is_spoken(operator, values):
         layout = ir.layout_of(operator, arguments[operator.inputs[0].name].ndim, values, formats)
         return [layout.back(result) for result in golden(operator, ir.documented(layout, arguments, values))]
-    format = next((format for format in CHANNELS_LAST if format in formats), operator.default_format)
+    format = next((format for format in ir.CHANNELS_LAST if format in formats), operator.default_format)
     return golden(operator, arguments, formats={p.name: format for p in operator.tensors})
 
 
