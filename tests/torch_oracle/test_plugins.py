@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from plugins.example_calls import (
-    ADAPTIVE_MAX,
     AVG,
     FORMAT,
     SOC,
@@ -90,9 +89,10 @@ def test_atk_gets_tensors(operator: str, dtype: torch.dtype) -> None:
         given = parameters(operator, NUMPY[dtype])
         inputs = {name: as_torch(value) for name, value in atk_inputs(operator, given, np.float16).items()}
         got, inputs = atk_run(registered[f"poolgrad_{REGISTRY[operator].python_name}"], inputs)
-    if operator == ADAPTIVE_MAX:
+    if REGISTRY[operator].atk_has_output_size:
         given["gradOutput"] = inputs["gradOutput"].double().numpy()
-        output, indices = torch.nn.functional.adaptive_max_pool2d(inputs["self"].float(), (3, 4), return_indices=True)
+        forward = getattr(torch.nn.functional, f"adaptive_max_pool{len(REGISTRY[operator].axes)}d")
+        output, indices = forward(inputs["self"].float(), inputs["output_size"], return_indices=True)
         assert torch.equal(inputs["gradOutput"].float(), output)
         assert torch.equal(inputs["indices"].long(), indices)
         assert np.array_equal(indices.numpy(), legal_indices(operator, given["self"]))

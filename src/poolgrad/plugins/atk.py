@@ -8,7 +8,7 @@ may load it by its path, so imports are absolute; its loader looks for both ``Ba
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from poolgrad.base.dtypes import INT32
 from poolgrad.base.tensor import Tensor
@@ -97,3 +97,6 @@ for _operator in REGISTRY.values():
         "__doc__": f"{_operator.name}: {_operator.summary}.",
     }
     globals()[_name] = register(f"poolgrad_{_operator.python_name}")(type(_name, (_base,), _members))
+if TYPE_CHECKING:  # checkers see no names that are made
+
+    def __getattr__(name: str) -> Any: ...

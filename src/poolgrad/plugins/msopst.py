@@ -33,7 +33,7 @@ def _function(operator: Operator) -> Callable[..., list[Array]]:
 
 
 globals().update({operator.python_name: _function(operator) for operator in REGISTRY.values()})
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # checkers see no names that are made
 
     def __getattr__(name: str) -> Callable[..., list[Array]]: ...
 
