@@ -22,8 +22,9 @@ from ..contract.checks import (
     same,
 )
 from ..contract.engine import LIBRARY, SAFE, Broken, Call, Check
-from ..contract.operator import Operator, Sample
+from ..contract.operator import IR_WINDOWS, GraphOperator, Operator, Sample
 from ..contract.parameters import (
+    Role,
     ceil_mode,
     count_include_pad,
     cube_math_type,
@@ -315,6 +316,23 @@ OPERATOR = Operator(
         (
             "older version: cubeMathType listed as an output; a stride of length 0 missing",
             "an input; allowed, as in the newer document",
+        ),
+    ),
+    ir=(
+        GraphOperator(
+            "AvgPoolV2Grad",
+            {Role.INPUT: "orig_input_shape", Role.GRADIENT: "input_grad"}
+            | IR_WINDOWS
+            | {Role.DIVISOR: "divisor_override"},
+            words=("padding_mode", "global_pooling", "exclusive", "data_format"),
+        ),
+        GraphOperator(
+            "AvgPool3DGrad",
+            {Role.INPUT: "orig_input_shape", Role.GRADIENT: "grads"}
+            | IR_WINDOWS
+            | {Role.COUNT_INCLUDE_PAD: "count_include_pad", Role.DIVISOR: "divisor_override"},
+            words=("data_format",),
+            needs_data_format=True,
         ),
     ),
     sample=Sample(

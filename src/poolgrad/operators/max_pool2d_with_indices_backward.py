@@ -20,8 +20,9 @@ from ..contract.checks import (
     same,
 )
 from ..contract.engine import LIBRARY
-from ..contract.operator import Operator, Sample
+from ..contract.operator import IR_WINDOWS, GraphOperator, Operator, Sample
 from ..contract.parameters import (
+    Role,
     ceil_mode,
     described_input,
     dilation,
@@ -257,6 +258,13 @@ OPERATOR = Operator(
             "a matter of the forward pass; the gradient only moves values, all are right",
         ),
         ('padding "up to kernelSize"', "at most half of it: *library*, and torch (`padding-half`)"),
+    ),
+    ir=(
+        GraphOperator(
+            "MaxPoolGradWithArgmaxV3",
+            {Role.INPUT: "x", Role.GRADIENT: "grad", Role.INDICES: "argmax"} | IR_WINDOWS | {Role.DILATION: "dilation"},
+            words=("dtype", "data_format"),
+        ),
     ),
     sample=Sample(
         shapes={"gradOutput": (1, 1, 2, 1), "self": (1, 1, 4, 3), "indices": (1, 1, 2, 1), "gradInput": (1, 1, 4, 3)},
