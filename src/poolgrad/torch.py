@@ -113,12 +113,19 @@ class _Sides:
     spread: Callable[[Any, Any, Any], Any]  # (grad, x, indices)
 
 
+def _with_its_signature(forward: Any) -> Any:
+    """torch wants to know the signature in every call, and Python makes it anew each time if it is not kept."""
+    forward.__signature__ = inspect.signature(forward)
+    return forward
+
+
 class _Pool(torch.autograd.Function):
     """The map itself."""
 
     generate_vmap_rule = True
 
     @staticmethod
+    @_with_its_signature
     def forward(x: torch.Tensor, indices: torch.Tensor | None, sides: _Sides) -> torch.Tensor:
         return sides.pool(x, indices)
 
@@ -145,6 +152,7 @@ class _Maximum(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
+    @_with_its_signature
     def forward(x: torch.Tensor, find: Callable[[Any], Any], sides: _Sides) -> tuple[torch.Tensor, torch.Tensor]:
         return find(x)
 
@@ -168,6 +176,7 @@ class _Spread(torch.autograd.Function):
     """The transposed map. ``x`` is there for its shape and layout; its values are never read."""
 
     @staticmethod
+    @_with_its_signature
     def forward(grad: torch.Tensor, x: torch.Tensor, indices: torch.Tensor | None, sides: _Sides) -> torch.Tensor:
         try:
             grad, x = grad.detach(), x.detach()
