@@ -25,7 +25,7 @@ AVG, MAX = "aclnnAvgPool2dBackward", "aclnnMaxPool2dWithIndicesBackward"
 
 
 def plane(operator: str, x: str, grad: str | None = None, chosen: tuple[int, ...] = (), **numbers: Any) -> Plane:
-    line = Line(find_operator(operator), {"x": x, "grad_output": grad}, numbers)
+    line = Line(find_operator(operator), {"x": x} | ({} if grad is None else {"grad_output": grad}), numbers)
     return plane_of(line.case(), ANY, line.arrays, chosen, seed=0)
 
 
