@@ -72,7 +72,7 @@ def test_gradients_of_a_maximum_go_where_the_largest_number_is(tmp_path: Path) -
     np.save(tmp_path / "g.npy", grad)
     files = (str(tmp_path / "x.npy"), str(tmp_path / "g.npy"))
     seen = plane(MAX, *files, chosen=(1, 0), kernel_size=(3,), stride=(2,), padding=(1,))
-    indices = reference.max_pool2d_indices(x, (3, 3), (2, 2), (1, 1))
+    indices = reference.max_pool_indices(x, (3, 3), (2, 2), (1, 1))
     wanted = reference.max_pool2d_with_indices_backward(grad, x.shape, indices)
     assert np.array_equal(seen.indices[0], indices[1, 0])
     assert np.array_equal(seen.result, wanted[1, 0])

@@ -55,8 +55,8 @@ def assert_same(got: Array, expected: Array, dtype: Any) -> None:
 
 def legal_indices(operator: str, x: Array) -> Array:
     if operator == MAX:
-        return reference.max_pool2d_indices(x, (3, 3), (2, 2), (1, 1))
-    return reference.adaptive_max_pool2d_indices(x, (3, 4))
+        return reference.max_pool_indices(x, (3, 3), (2, 2), (1, 1))
+    return reference.adaptive_max_pool_indices(x, (3, 4))
 
 
 ATK_NAMES = {
