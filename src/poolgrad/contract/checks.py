@@ -74,13 +74,14 @@ def not_null(parameter: Parameter) -> Check:
 
 def live_handles(parameters: Iterable[Parameter]) -> Check:
     """Every tensor and array is a live object of its kind; only the documented layer can break it."""
-    names = [p.name for p in parameters if p.kind in ("tensor", "ints")]
+    makers = {"tensor": "aclCreateTensor", "ints": "aclCreateIntArray"}
+    objects = [(p.name, makers[p.kind]) for p in parameters if p.kind in makers]
 
     def test(call: Call) -> Broken | None:
-        for name in names:
+        for name, maker in objects:
             value = call.values[name]
             if isinstance(value, BadHandle):
-                return Broken(name, "a live handle of its kind", value.text, "Pass what aclCreate… returned.")
+                return Broken(name, f"a live handle from {maker}", value.text, f"Pass what {maker} returned.")
         return None
 
     return Check("handles", "every handle is a live object of the right kind", test, source=SAFE)
