@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from poolgrad import functional
@@ -15,7 +16,6 @@ from poolgrad.contract.parameters import OUTPUT, Parameter, Role, described_inpu
 from poolgrad.contract.pooling import EVERY_FLOAT, adaptive_windows
 from poolgrad.operators import REGISTRY
 from poolgrad.plans.maximum import plan_maximum
-from poolgrad.run.calls import call
 
 GRAD, X, INDICES, OUT = gradient(), described_input(), indices(), result("gradInput")
 
@@ -42,8 +42,11 @@ MAXIMUM_OF_VOLUMES = Operator(
 )
 
 
-def maximum_of_volumes(grad_output: Any, x: Any, indices: Any, *, product: str | None = None, out: Any = None) -> Any:
-    return call(MAXIMUM_OF_VOLUMES, (grad_output, x, indices), (), product, out)
+def maximum_of_volumes(grad_output: Any, x: tuple[int, ...], indices: Any, **options: Any) -> Any:
+    result = np.zeros(x, grad_output.dtype)
+    for volume, gradients, places in zip(result, grad_output, indices, strict=True):
+        np.add.at(volume.reshape(-1), places.ravel(), gradients.ravel())
+    return result
 
 
 def add_maximum_of_volumes(patch: pytest.MonkeyPatch) -> None:

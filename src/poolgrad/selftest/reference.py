@@ -271,7 +271,6 @@ def _average(
 # ---- max pooling -----------------------------------------------------------------------------------------------------
 
 
-@quiet
 def max_pool2d_with_indices_backward(
     grad_output: Array, x_shape: Sequence[int], indices: Array, data_format: str = "NCHW"
 ) -> Array:
@@ -293,6 +292,7 @@ def adaptive_max_pool2d_backward(grad_output: Array, x_shape: Sequence[int], ind
     return max_pool2d_with_indices_backward(grad_output, x_shape, indices)
 
 
+@quiet
 def _scattered(grad_output: Array, x_shape: Sequence[int], indices: Array, axes: int) -> Array:
     """Each gradient added where its index points to, in a plane of two axes or a volume of three."""
     sizes = tuple(x_shape[-axes:])
