@@ -13,10 +13,10 @@ from pathlib import Path
 from poolgrad.acl.launch import LAUNCH_CHECKS
 from poolgrad.base.products import ANY
 from poolgrad.contract.engine import DOCUMENT
+from poolgrad.contract.support import Support, holds_on, support_table
 from poolgrad.operators import REGISTRY
 from poolgrad.plugins.calls import takes_indices
 from poolgrad.precision import limits
-from poolgrad.support import Support, holds_on, support_table
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # benchmarks is no part of the installed package
@@ -47,7 +47,7 @@ def support_cells(any_name: str, product_word: str, indices_word: str) -> str:
         indices = f"; {indices_word} {', '.join(entry.index_dtypes)}" if entry.index_dtypes else ""
         return f"{', '.join(entry.dtypes)}{indices}; {', '.join(entry.formats)}"
 
-    cells = support_table()
+    cells = support_table(REGISTRY.values())
     width = len(REGISTRY)
     rows = []
     for start in range(0, len(cells), width):

@@ -7,7 +7,7 @@ from rich.table import Table
 from ..base.products import ANY, Product
 from ..contract.engine import Check
 from ..contract.operator import Operator
-from ..support import holds_on
+from ..contract.support import holds_on
 from .names import OperatorName, ProductName, operator_named, product_named
 from .terminal import AsJson, print_json, screen
 

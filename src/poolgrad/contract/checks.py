@@ -167,7 +167,8 @@ def dtype_in(
         return None
 
     says = f"dtype of {joined(names)} is {listed(allowed)}"
-    return Check(key or f"{names[0]}-dtype", says, test, on=on, allowed=allowed)
+    key = key or f"{names[0]}-dtype"
+    return Check(key, says, test, on=on, allowed=allowed, about=tuple(parameters), what="dtype")
 
 
 def format_in(
@@ -179,19 +180,20 @@ def format_in(
         for name in names:
             tensor = call.tensor(name)
             if tensor.format not in allowed:
-                ways = [*_products_with(call.operator, key, tensor.format), *_strides_for(tensor, allowed)]
+                ways = [*_products_with(call.operator, parameters, tensor.format), *_strides_for(tensor, allowed)]
                 change = ", or ".join(ways) or "use one of these formats"
                 return Broken(name, f"format {listed(allowed)}", tensor.format, f"{change[0].upper()}{change[1:]}.")
         return None
 
-    key = f"{names[0]}-format"
     says = f"format of {joined(names)} is {listed(allowed)}"
-    return Check(key, says, test, on=on, source=source, allowed=allowed)
+    key, about = f"{names[0]}-format", tuple(parameters)
+    return Check(key, says, test, on=on, source=source, allowed=allowed, about=about, what="format")
 
 
-def _products_with(operator: Operator, key: str, format: str) -> list[str]:
-    """The advice to choose a product whose own row of that name allows the format, if there is one."""
-    on = {product for check in operator.checks if check.key == key and format in check.allowed for product in check.on}
+def _products_with(operator: Operator, parameters: Sequence[Parameter], format: str) -> list[str]:
+    """The advice to choose a product whose own row about the same tensors allows the format, if there is one."""
+    rows = [check for check in operator.checks if check.what == "format" and check.about == tuple(parameters)]
+    on = {product for check in rows if format in check.allowed for product in check.on}
     names = [product.name for product in operator.products if product in on]
     return [f"choose {listed(names)}, which takes {format}"] if names else []
 
