@@ -65,7 +65,9 @@ def test_modules_import_only_layers_below_their_own() -> None:
 
 def test_operators_are_named_in_their_own_files_only() -> None:
     """Everything else asks for roles."""
-    names = [name for operator in poolgrad.operators.REGISTRY.values() for name in (operator.name, operator.python_name)]
+    names = [
+        name for operator in poolgrad.operators.REGISTRY.values() for name in (operator.name, operator.python_name)
+    ]
     allowed = ("operators", "functional", "torch", "selftest")
     wrong = [
         f"{path.relative_to(PACKAGE)}: {name}"
