@@ -67,9 +67,8 @@ class Worker:
         named = {p.python_name: numbers[p.name] for p in operator.numbers}
         answer = getattr(poolgrad, operator.python_name)(*given, **named, product=PRODUCT)
         expected = dict(zip(operator.outputs, answer if isinstance(answer, tuple) else (answer,), strict=True))
-        nothing = np.broadcast_to(
-            next(iter(expected.values())).flat[:1], shape
-        )  # for what is only described, without memory
+        dtype = next(iter(expected.values())).dtype
+        nothing = np.broadcast_to(np.zeros(1, dtype), shape)  # for what is only described, without memory
         handles, places, made = [], {}, []
         for p in operator.parameters:
             value = numbers[p.name] if p.kind != "tensor" else expected.get(p, arrays.get(p.name, nothing))
