@@ -144,6 +144,23 @@ def test_hf32_keeps_nan():
     assert np.isnan(reference.round_to_hf32(np.float32([np.nan]), 10)).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, BFLOAT16], ids=str)
+def test_a_signalling_nan_is_one_like_any_other(dtype):
+    """NumPy may warn of it where it is widened, divided or added; which of these depends on the processor."""
+    bits = np.array([1.0, np.inf, 2.0], dtype).view(f"u{np.dtype(dtype).itemsize}")
+    bits[1] += 1  # Inf but for the last bit of the mantissa
+    gradients, expected = bits.view(dtype).reshape(1, 1, 3), [1.0, np.nan, 2.0]
+    places = np.arange(3).reshape(1, 1, 3)
+    for answer in (
+        reference.avg_pool2d_backward(gradients, (1, 1, 3), (1, 1), (1, 1), (0, 0)),
+        reference.adaptive_avg_pool3d_backward(gradients[None], (1, 1, 1, 3)),
+        reference.max_pool2d_with_indices_backward(gradients, (1, 1, 3), places),
+        reference.rounded_to(reference.BFLOAT16, gradients),
+    ):
+        assert np.array_equal(answer.ravel().tolist(), expected, equal_nan=True)
+    assert reference.max_pool2d_indices(gradients, (1, 3), (1, 1), (0, 0)).tolist() == [[[1]]]
+
+
 @pytest.mark.parametrize(
     ("target", "dtype"),
     [(reference.FLOAT32, np.float32), (reference.FLOAT16, np.float16), (reference.BFLOAT16, BFLOAT16)],

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from poolgrad.acl.launch import LAUNCH_CHECKS
 from poolgrad.base.products import ANY
+from poolgrad.contract.engine import DOCUMENT
 from poolgrad.operators import REGISTRY
+from poolgrad.plugins.calls import takes_indices
 from poolgrad.precision import limits
 from poolgrad.support import Support, holds_on, support_table
 
@@ -30,7 +32,9 @@ from benchmarks.tables import (  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 INSTRUCTIONS = RESULTS.with_name("instructions.json")
-BEGIN, END = "<!-- generated: {} -->", "<!-- end -->"
+# Around a generated part, in a document and in a program.
+MARKS = {".md": ("<!-- generated: {} -->", "<!-- end -->"), ".py": ("# generated: {}", "# end")}
+SOURCES = ROOT / "src" / "poolgrad"
 LINE_LENGTH = 120
 
 
@@ -69,6 +73,41 @@ def functions() -> str:
     return "\n".join([*lines, "", "__all__ = [", *(f'    "{name}",' for name in names), "]"]) + "\n"
 
 
+def phases() -> str:
+    """src/poolgrad/acl/phases.py: the functions of all operators under their names."""
+    names = [name for operator in REGISTRY for name in (f"{operator}GetWorkspaceSize", operator)]
+    lines = ['"""Both phases of every operator under their documented names. Made by tools/make_docs.py."""', ""]
+    lines += ["from .operators import PHASES", "", *(f'{name} = PHASES["{name}"]' for name in names)]
+    return "\n".join([*lines, "", "__all__ = [", *(f'    "{name}",' for name in sorted(names)), "]"]) + "\n"
+
+
+def test_spec() -> str:
+    """In src/poolgrad/plugins/ttk.py: what TTK finds by parsing, and the classes that it names."""
+    classes = {name: name.removeprefix("aclnn") for name in REGISTRY}
+    why = "# type: ignore[assignment] # Python has another use for this name, TTK this one"
+    lines = [f"__spec__ = {{  {why}", *(f'    "{name}": "{own}",' for name, own in classes.items()), "}"]
+    for name, own in classes.items():
+        base = "_WithIndices" if takes_indices(REGISTRY[name]) else "_Golden"
+        lines += ["", "", f"class {own}({base}):", f'    operator = "{name}"']
+    return "\n".join([*lines, "", ""])
+
+
+def graph_operators() -> str:
+    """In docs/plugins.md: the names that msOpST's functions understand."""
+    rows = []
+    for operator in REGISTRY.values():
+        for place, graph in enumerate(operator.ir):
+            tensors = {p.role for p in operator.tensors}
+            groups = (
+                [name for role, name in graph.names.items() if role in tensors],
+                [*(name for role, name in graph.names.items() if role not in tensors), *graph.words],
+            )
+            names = "; ".join(", ".join(f"`{name}`" for name in group) for group in groups if group)
+            names += " (needed in ND)" if graph.needs_data_format else ""
+            rows.append(["" if place else f"`{operator.python_name}`", graph.name, names])
+    return table(["function", "graph operator", "its names"], rows)
+
+
 def contract_page() -> str:
     """docs/contract.md: the rows of every operator, in their order."""
     parts = [
@@ -96,6 +135,31 @@ def contract_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def slips() -> str:
+    """Slips in the operators' documents, and how they are read."""
+    rows = [
+        [operator.name.removeprefix("aclnn"), slip, reading]
+        for operator in REGISTRY.values()
+        for slip, reading in operator.slips
+    ]
+    return table(["document", "slip", "reading"], rows)
+
+
+def our_rows() -> str:
+    """The rows whose source is not a document, and who has them."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for operator in REGISTRY.values():
+        for check in operator.checks:
+            if check.source != DOCUMENT:
+                found.setdefault((check.key, check.says, check.source), []).append(operator.name.removeprefix("aclnn"))
+    rows = [
+        [f"`{key}`", says, "all" if len(set(names)) == len(REGISTRY) else ", ".join(dict.fromkeys(names)), source]
+        for (key, says, source), names in found.items()
+    ]
+    rows += [[f"`{c.key}`", c.says, "all, phase two", c.source] for c in LAUNCH_CHECKS if c.source != DOCUMENT]
+    return table(["row", "rule", "operators", "source"], rows)
+
+
 def thresholds() -> str:
     """The numbers of the precision standards, by element type."""
 
@@ -119,18 +183,14 @@ def thresholds() -> str:
     return table(["", "`mixed`", "`stat_rel_err`", "`close`", "`cross_check`"], rows)
 
 
-def replaced(text: str, name: str, content: str) -> str:
-    """The text with what stands between the markers of that name exchanged."""
-    begin = BEGIN.format(name)
-    before, rest = text.split(begin, 1)
-    return before + begin + "\n" + content + "\n" + END + rest.split(END, 1)[1]
-
-
 def filled(path: Path, **contents: str) -> str:
-    """A document with all its generated parts."""
+    """A file with all its generated parts: what stands between the marks of each name is exchanged."""
     text = path.read_text("utf-8")
+    begin, end = MARKS[path.suffix]
     for name, content in contents.items():
-        text = replaced(text, name, content)
+        mark = begin.format(name) + "\n"
+        before, rest = text.split(mark, 1)
+        text = f"{before}{mark}{content}\n{end}{rest.split(end, 1)[1]}"
     return text
 
 
@@ -139,8 +199,11 @@ def documents() -> dict[Path, str]:
     english, chinese, benchmarks = ROOT / "README.md", ROOT / "README.zh.md", ROOT / "docs" / "benchmarks.md"
     comparing = ROOT / "docs" / "compare.md"
     c_interface = ROOT / "docs" / "capi.md"
+    plugins, ttk = ROOT / "docs" / "plugins.md", SOURCES / "plugins" / "ttk.py"
     measured, counted = (json.loads(path.read_text("utf-8")) for path in (RESULTS, INSTRUCTIONS))
+    deviations = ROOT / "DEVIATIONS.md"
     return {
+        deviations: filled(deviations, slips=slips(), rows=our_rows()),
         english: filled(
             english,
             operators=operators("operator", "in Python"),
@@ -156,8 +219,11 @@ def documents() -> dict[Path, str]:
         benchmarks: filled(benchmarks, cases=details(measured), instructions=instructions_table(counted)),
         comparing: filled(comparing, thresholds=thresholds()),
         c_interface: filled(c_interface, capi=c_interface_cost(measured, ENGLISH)),
+        plugins: filled(plugins, ir=graph_operators()),
+        ttk: filled(ttk, spec=test_spec()),
         ROOT / "docs" / "contract.md": contract_page(),
-        ROOT / "src" / "poolgrad" / "functional.py": functions(),
+        SOURCES / "functional.py": functions(),
+        SOURCES / "acl" / "phases.py": phases(),
     }
 
 

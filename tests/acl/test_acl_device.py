@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from acl_helpers import Gate, assert_prints, background, finish, malloc, new_stream, stream_of
 
+from poolgrad.acl import constants as c
 from poolgrad.acl import device, events, memory, messages, objects, state, streams
 from poolgrad.acl.handles import CONTEXT, HANDLES
 from poolgrad.base.products import A2, A3
@@ -41,8 +42,6 @@ def test_every_call_before_init_and_after_finalize_is_refused() -> None:
             device.aclrtSetDevice(0),
             device.aclrtResetDevice(0),
             device.aclrtGetDevice(),
-            device.aclrtGetDeviceCount(),
-            device.aclrtGetRunMode(),
             device.aclrtCreateContext(0),
             device.aclrtDestroyContext(None),
             device.aclrtSetCurrentContext(None),
@@ -58,6 +57,19 @@ def test_every_call_before_init_and_after_finalize_is_refused() -> None:
     device.aclFinalize()
     assert all(map(refused, answers()))
     assert "finalized" in text()
+
+
+def test_questions_that_need_no_device_are_answered_at_any_time() -> None:
+    """Programs ask how many devices there are before they initialise anything."""
+
+    def answers() -> tuple[object, object]:
+        return device.aclrtGetDeviceCount(), device.aclrtGetRunMode()
+
+    assert answers() == ((1, 0), (c.ACL_HOST, 0))
+    device.aclInit(None)
+    assert answers() == ((1, 0), (c.ACL_HOST, 0))
+    device.aclFinalize()
+    assert answers() == ((1, 0), (c.ACL_HOST, 0))
 
 
 def test_the_soc_name_is_always_answered() -> None:
@@ -248,6 +260,8 @@ def test_garbage_for_the_number_of_devices(monkeypatch: pytest.MonkeyPatch, valu
     monkeypatch.setenv("POOLGRAD_DEVICES", value)
     assert device.aclInit(None) == 100000
     assert "POOLGRAD_DEVICES" in text()
+    assert device.aclrtGetDeviceCount() == (None, 100000)
+    assert "POOLGRAD_DEVICES" in text()
 
 
 def test_the_number_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +270,9 @@ def test_the_number_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert device.aclrtSetDevice(1) == 107001
     device.aclFinalize()
     monkeypatch.setenv("POOLGRAD_DEVICES", "3")
+    assert device.aclrtGetDeviceCount() == (3, 0)
     device.aclInit(None)
+    monkeypatch.setenv("POOLGRAD_DEVICES", "4")
     assert device.aclrtGetDeviceCount() == (3, 0)
     assert device.aclrtSetDevice(2) == 0
     assert device.aclrtGetDevice() == (2, 0)

@@ -97,6 +97,19 @@ def test_compile_hands_everything_to_the_compiler(source: Path, tmp_path: Path) 
     assert "nothing to compile" in poolgrad("capi", "compile", expect=2).stderr
 
 
+@pytest.mark.parametrize("option", ["-pthread", "-lpthread", "-Wshadow", "-I/home/x", "-march=native", "-fshort-wchar"])
+def test_an_option_of_the_compiler_with_an_h_is_no_call_for_help(option: str, source: Path, tmp_path: Path) -> None:
+    program = tmp_path / "made"
+    assert poolgrad("capi", "compile", option, source, "-o", program).stdout == ""
+    assert shell(str(program), tmp_path) == "Ascend910B 0\n"
+
+
+@pytest.mark.parametrize("command", ["compile", "run"])
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_is_what_stands_alone(option: str, command: str) -> None:
+    assert f"poolgrad capi {command} [OPTIONS]" in " ".join(poolgrad("capi", command, option).stdout.split())
+
+
 def test_compile_takes_c_for_c(tmp_path: Path) -> None:
     source = tmp_path / "program.c"
     source.write_text('#include "acl/acl.h"\nint main(void) { int class = aclInit(0); return class; }', "utf-8")

@@ -119,6 +119,8 @@ def test_null_pointers_and_strides_can_be_written() -> None:
     assert rule(MAX, "--x", f"{2**70},2,4,4", "--kernel-size", "2") == "int64"
     assert rule(*plain, "--grad-output", "1,2,2,2:strides=100,4,2,1:storage=7") == "view-in-storage"
     assert rule(AVG, "--x", "3,1,1,1", "--kernel-size", "1", "--out", f"3,1,1,1:strides={2**62},1,1,1") == "sizes"
+    assert rule(*plain, "--grad-output", f"1,2,2,2:offset={2**62}") == "view-in-storage"
+    assert rule(*plain, "--out", f"1,2,4,4:storage={2**61}") == "view-in-storage"
 
 
 def test_files_tell_their_shape_and_type(tmp_path: Path) -> None:

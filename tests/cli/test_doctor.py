@@ -137,7 +137,7 @@ def test_missing_packages_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(metadata, "version", version)
     findings = found(expect=1)
-    assert "pip install --upgrade poolgrad" in findings["numba"]["advice"]
+    assert findings["numba"]["advice"].endswith("-m pip install numpy numba llvmlite ml_dtypes typer rich")
     assert findings["torch"] == {
         "name": "torch",
         "found": "not installed; only for torch tensors, autograd",

@@ -59,11 +59,11 @@ from .objects import aclGetViewShape as aclGetViewShape
 from .objects import aclGetViewStrides as aclGetViewStrides
 from .objects import aclInitTensor as aclInitTensor
 from .objects import aclSetRawTensorAddr as aclSetRawTensorAddr
-from .operators import PHASES
 from .options import aclrtCtxGetSysParamOpt as aclrtCtxGetSysParamOpt
 from .options import aclrtCtxSetSysParamOpt as aclrtCtxSetSysParamOpt
 from .options import aclrtGetSysParamOpt as aclrtGetSysParamOpt
 from .options import aclrtSetSysParamOpt as aclrtSetSysParamOpt
+from .phases import *  # noqa: F403
 from .state import set_product as set_product
 from .streams import aclrtCreateStream as aclrtCreateStream
 from .streams import aclrtDestroyStream as aclrtDestroyStream
@@ -71,9 +71,6 @@ from .streams import aclrtMemcpyAsync as aclrtMemcpyAsync
 from .streams import aclrtSynchronizeDevice as aclrtSynchronizeDevice
 from .streams import aclrtSynchronizeStream as aclrtSynchronizeStream
 from .streams import aclrtSynchronizeStreamWithTimeout as aclrtSynchronizeStreamWithTimeout
-
-# Both phases of every operator.
-globals().update(PHASES)
 
 if not TYPE_CHECKING:  # for type checkers a module that has it has every name
 

@@ -156,13 +156,13 @@ def aclrtGetDevice() -> tuple[int | None, int]:
 
 @guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
 def aclrtGetDeviceCount() -> tuple[int | None, int]:
-    require_up()
-    return RUNTIME.device_count, ACL_SUCCESS
+    """Also before aclInit: programs ask whether there is a device at all."""
+    return RUNTIME.device_count if RUNTIME.up else _devices_of_environment(ACL_ERROR_INVALID_PARAM), ACL_SUCCESS
 
 
 @guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
 def aclrtGetRunMode() -> tuple[int | None, int]:
-    require_up()
+    """Also before aclInit."""
     return ACL_HOST, ACL_SUCCESS
 
 
@@ -255,9 +255,13 @@ def _read_environment(status: int) -> None:
         chosen = hardware()
     except ValueError as error:
         raise refusal(status, f"POOLGRAD_PRODUCT is set to an {error}") from None
+    RUNTIME.device_count = _devices_of_environment(status)
+    RUNTIME.hardware = chosen
+
+
+def _devices_of_environment(status: int) -> int:
     text = os.environ.get("POOLGRAD_DEVICES") or "1"
     count = int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else 0
     if not 1 <= count <= _MOST_DEVICES:
         raise refusal(status, f"POOLGRAD_DEVICES must be an integer of at least 1, got {shown(text)}")
-    RUNTIME.hardware = chosen
-    RUNTIME.device_count = count
+    return count

@@ -14,7 +14,7 @@ from ..base.tensor import Tensor, contiguous_strides
 from ..contract.engine import Call, Value
 from ..contract.operator import Operator
 from ..contract.parameters import Role
-from ..contract.pooling import CHANNELS_LAST, spatial_sizes
+from ..contract.pooling import is_channels_last, spatial_sizes
 from ..operators import REGISTRY
 
 # What an array of integers or a number of a call may be; None stands for a null pointer.
@@ -116,11 +116,11 @@ class Case:
     @property
     def plane(self) -> int:
         """Elements of one plane of the forward pass's input."""
-        return math.prod(spatial_sizes(self.of(Role.INPUT).described(), len(self.operator.axes)))
+        return math.prod(spatial_sizes(self.call, Role.INPUT))
 
     @property
     def is_channels_last(self) -> bool:
-        return self.of(Role.INPUT).format in CHANNELS_LAST
+        return is_channels_last(self.call)
 
     def of(self, role: Role) -> CaseTensor:
         """The tensor of a role, which the contract has found to be there."""

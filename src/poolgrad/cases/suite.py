@@ -5,10 +5,12 @@ A line of it is a legal call with a few changes. The lines stand in the files of
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
-from ..base.status import ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR, ACLNN_SUCCESS
+from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR, ACLNN_SUCCESS
+from ..base.tensor import contiguous_strides
 from ..contract.operator import Operator
 from ..contract.parameters import Role
 from ..operators import REGISTRY
@@ -111,6 +113,91 @@ class Suite:
         refused("huge", "more bytes than 64 bits count", **huge)
         overlapping = {"strides": (192, 64, 8, 0), "storage": (384,)}
         refused("output-overlaps", f"elements of {output} share memory", **{output: overlapping})
+
+    def fixed_windows(self) -> None:
+        """Windows of every kind, over as many axes as the operator pools."""
+        pooled, axes = self.pooled, len(self.operator.axes)
+        kernel, stride, pad, ceil = (
+            self.operator.by_role[role].name for role in (Role.KERNEL, Role.STRIDE, Role.PADDING, Role.CEIL_MODE)
+        )
+
+        def numbers(k: int, s: int, p: int) -> dict[str, Any]:
+            return {kernel: (k,) * axes, stride: (s,) * axes, pad: (p,) * axes}
+
+        sizes = (7, 9, 8)[-axes:]
+        pooled("overlap", "an element is in many windows", (1, 2, *sizes), **numbers(3, 1, 1))
+        pooled("padding", "windows that reach into the padding", (1, 2, *sizes), **numbers(3, 2, 1))
+        pooled("ceil", "ceil mode's last window is cut off", (2, 3, *[8] * axes), **numbers(3, 3, 0), **{ceil: True})
+        why = "a ceil-mode window that would begin in the right padding is dropped"
+        pooled("ceil-dropped", why, (2, 3, *[4] * axes), **numbers(2, 3, 1), **{ceil: True})
+        why = "arrays of one value hold for all axes"
+        pooled("lengths-1", why, (2, 3, *[9] * axes), **{kernel: (3,), stride: (2,), pad: (1,)})
+        empty = {kernel: (3, 3, 2)[-axes:], stride: ()}
+        pooled("stride-empty", f"an empty {stride} means {kernel}", (2, 3, *(9, 9, 6)[-axes:]), **empty)
+        gaps = {stride: (4, 5, 4)[-axes:]}
+        pooled("gaps", "a stride beyond the kernel leaves elements that get 0", (1, 2, *[11] * axes), **gaps)
+        pooled("global", "one window over all of it", (2, 3, *(3, 5, 7)[-axes:]), **{kernel: (3, 5, 7)[-axes:]})
+        pooled("one-element", "the smallest tensors there are", (1, 1, *[1] * axes), **numbers(1, 1, 0))
+
+    def refused_windows(self) -> None:
+        """Numbers that no fixed windows have."""
+        refused, axes = self.refused, len(self.operator.axes)
+        by_role = self.operator.by_role
+        arrays = [by_role[r].name for r in (Role.KERNEL, Role.STRIDE, Role.PADDING, Role.DILATION) if r in by_role]
+        kernel, stride, pad = arrays[:3]
+        for name in arrays:
+            refused(f"{name}-length", f"{name} has {axes + 1} values", **{name: (1,) * (axes + 1)})
+        refused("int64-kernel", "a number beyond 64 bits", **{kernel: (2**63,) * axes})
+        refused("kernel-zero", "a kernel of 0", **{kernel: (0,) * axes})
+        refused("stride-negative", "a negative stride", **{stride: (-2,) * axes})
+        refused("padding-negative", "negative padding", **{pad: (*[0] * (axes - 1), -1)})
+        refused(
+            "padding-beyond-half", "padding is more than half the kernel", **{kernel: (3,) * axes, pad: (2,) * axes}
+        )
+        refused("windows-do-not-fit", "the kernel is larger than the input", **{kernel: (SIZE + 1,) * axes})
+
+    def layouts(self) -> None:
+        """Strides of every kind, and views that can't be."""
+        add, refused, by_role = self.add, self.refused, self.operator.by_role
+        x, gradient, output = (by_role[role].name for role in (Role.INPUT, Role.GRADIENT, Role.RESULT))
+        small, large = (self.tensors[name].shape for name in (gradient, output))
+        count, all_small, all_large = len(small), math.prod(small), math.prod(large)
+        dense = contiguous_strides(large)
+        last = {"strides": (dense[0], 1, *(step * large[1] for step in contiguous_strides(large[2:])))}
+        last["storage"] = (all_large,)
+        add("channels-last", "views whose channels lie side by side", **{x: last, output: last})
+        steps = contiguous_strides(small)
+        twice = {"strides": tuple(2 * step for step in steps), "storage": (2 * all_small,), "offset": 1}
+        led = [gradient, *(by_role[r].name for r in (Role.INDICES,) if r in by_role)]
+        add("strided", f"{' and '.join(led)} are every second element of something", **dict.fromkeys(led, twice))
+        backwards = {"strides": tuple(-step for step in steps), "storage": (all_small,), "offset": all_small - 1}
+        add("backwards", f"{' and '.join(led)} are read from their ends", **dict.fromkeys(led, backwards))
+        wide = {"strides": tuple(3 * step for step in dense), "storage": (3 * all_large,), "offset": 2}
+        add("strided-output", "memory between the output's elements is not touched", **{output: wide})
+        short = {"storage": (all_small - 1,)}
+        refused("outside-storage", f"the view of {gradient} ends behind its storage", **{gradient: short})
+        overlapping = {"strides": (*dense[:-1], 0), "storage": (all_large,)}
+        refused("output-overlaps", f"elements of {output} share memory", **{output: overlapping})
+        huge = {
+            name: {"shape": (2**30, 2**30, *shape[-count + 2 :])} for name, shape in ((gradient, small), (x, large))
+        }
+        refused("huge", "more bytes than 64 bits count", **huge)
+
+    def maxima(self) -> None:
+        """Indices of every kind."""
+        add, by_role = self.add, self.operator.by_role
+        x, where = by_role[Role.INPUT].name, by_role[Role.INDICES].name
+        places = math.prod(self.tensors[x].shape[2:])
+        add("nan", "NaN is the maximum of its window", **{x: {"values": math.nan}})
+        why = "where all is -Inf an index still points into its window"
+        add("minus-inf", why, **{x: {"values": -math.inf}})
+        add("equal", "all elements are equal: the first of each window is the maximum", **{x: {"values": 1.0}})
+        add("indices-drawn", "legal indices that are no maxima", **{where: {"values": "windows"}})
+        add("indices-astray", "indices outside their windows, inside the plane", **{where: {"values": "plane"}})
+        add("indices-one-place", "every gradient goes to one element", **{where: {"values": places - 1}})
+        bad = {"status": ACL_ERROR_RT_AICORE_EXCEPTION}
+        add("index-beyond-plane", f"{places} is outside the plane", **{where: {"values": places}}, **bad)
+        add("index-negative", "-1 is outside the plane", **{where: {"values": -1}}, **bad)
 
     def nulls(self) -> None:
         """Every pointer that must be there as a null pointer."""

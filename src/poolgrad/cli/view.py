@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,7 +54,7 @@ def view(
 ) -> None:
     """Draw one plane: its windows, their divisors, and where each gradient flows.
 
-    Small planes show every number, large ones maps of them. Needs matplotlib: `pip install "poolgrad[view]"`.
+    Small planes show every number, large ones maps of them. Needs matplotlib: `pip install matplotlib`.
 
     Examples:
 
@@ -65,7 +67,8 @@ def view(
     try:
         from .drawing import draw, is_small
     except ImportError as error:
-        raise BadInput(f'pictures need matplotlib ({error}); run: pip install "poolgrad[view]"') from error
+        command = f"{shlex.quote(sys.executable)} -m pip install matplotlib"
+        raise BadInput(f"pictures need matplotlib ({error}); run: {command}") from error
     from ..arrays.files import whole_file
     from ..cases.judging import judge
     from .plane import plane_of

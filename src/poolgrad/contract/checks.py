@@ -74,13 +74,14 @@ def not_null(parameter: Parameter) -> Check:
 
 def live_handles(parameters: Iterable[Parameter]) -> Check:
     """Every tensor and array is a live object of its kind; only the documented layer can break it."""
-    names = [p.name for p in parameters if p.kind in ("tensor", "ints")]
+    makers = {"tensor": "aclCreateTensor", "ints": "aclCreateIntArray"}
+    objects = [(p.name, makers[p.kind]) for p in parameters if p.kind in makers]
 
     def test(call: Call) -> Broken | None:
-        for name in names:
+        for name, maker in objects:
             value = call.values[name]
             if isinstance(value, BadHandle):
-                return Broken(name, "a live handle of its kind", value.text, "Pass what aclCreate… returned.")
+                return Broken(name, f"a live handle from {maker}", value.text, f"Pass what {maker} returned.")
         return None
 
     return Check("handles", "every handle is a live object of the right kind", test, source=SAFE)
@@ -153,7 +154,9 @@ def writable(parameter: Parameter) -> Check:
 # Rows about tensors.
 
 
-def dtype_in(parameters: Sequence[Parameter], allowed: tuple[str, ...], *, on: Products = EVERYWHERE) -> Check:
+def dtype_in(
+    parameters: Sequence[Parameter], allowed: tuple[str, ...], *, on: Products = EVERYWHERE, key: str = ""
+) -> Check:
     names = [p.name for p in parameters]
 
     def test(call: Call) -> Broken | None:
@@ -164,7 +167,7 @@ def dtype_in(parameters: Sequence[Parameter], allowed: tuple[str, ...], *, on: P
         return None
 
     says = f"dtype of {joined(names)} is {listed(allowed)}"
-    return Check(f"{names[0]}-dtype", says, test, on=on, allowed=allowed)
+    return Check(key or f"{names[0]}-dtype", says, test, on=on, allowed=allowed)
 
 
 def format_in(
@@ -205,7 +208,9 @@ def _strides_for(tensor: Tensor, allowed: tuple[str, ...]) -> list[str]:
     return [f"describe the same memory as {first}: shape {shape}, strides {steps}; all tensors alike"]
 
 
-def format_needs_rank(parameters: Sequence[Parameter], needed: str, rank: int) -> Check:
+def format_needs_rank(
+    parameters: Sequence[Parameter], needed: str, rank: int, *, instead: str = "NCHW", source: str = DOCUMENT
+) -> Check:
     names = [p.name for p in parameters]
 
     def test(call: Call) -> Broken | None:
@@ -213,10 +218,10 @@ def format_needs_rank(parameters: Sequence[Parameter], needed: str, rank: int) -
             tensor = call.tensor(name)
             if tensor.format == needed and tensor.rank != rank:
                 got = f"{needed} with rank {tensor.rank}"
-                return Broken(name, f"format {needed} only with rank {rank}", got, "Use NCHW.")
+                return Broken(name, f"format {needed} only with rank {rank}", got, f"Use {instead}.")
         return None
 
-    return Check(f"{needed}-rank", f"format {needed} goes with rank {rank}", test)
+    return Check(f"{needed}-rank", f"format {needed} goes with rank {rank}", test, source=source)
 
 
 def same(what: str, one_of: Parameter, like: Parameter, *, on: Products = EVERYWHERE, source: str = DOCUMENT) -> Check:
@@ -290,10 +295,9 @@ def dims(
     return Check(key, f"{joined(names)}: {says}", test, on=on, source=source)
 
 
-def no_negative_dims(parameters: Sequence[Parameter]) -> Check:
-    return dims(
-        parameters, "negative-dims", "no negative sizes", lambda size, axis: size < 0, "Use sizes of at least 0."
-    )
+def no_negative_dims(parameters: Sequence[Parameter], *, source: str = DOCUMENT) -> Check:
+    says, change = "no negative sizes", "Use sizes of at least 0."
+    return dims(parameters, "negative-dims", says, lambda size, axis: size < 0, change, source=source)
 
 
 # Rows about int arrays and numbers.

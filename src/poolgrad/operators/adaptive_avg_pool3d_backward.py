@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ..base.products import A2, A3, A950, INFERENCE, TRAINING
 from ..contract.checks import dims, dtype_in, format_in, rank_in, same
 from ..contract.engine import DOCUMENT, SAFE
-from ..contract.operator import Operator, Sample
-from ..contract.parameters import described_input, gradient, result
+from ..contract.operator import GraphOperator, Operator, Sample
+from ..contract.parameters import Role, described_input, gradient, result
 from ..contract.pooling import (
     EVERY_FLOAT,
     HALVES_AND_FLOAT,
@@ -126,6 +126,15 @@ OPERATOR = Operator(
     planner=plan_average,
     atk_names={"self": "Input"},
     suite=suite,
+    torch="adaptive_avg_pool3d",
+    ir=(
+        GraphOperator(
+            "AdaptiveAvgPool3dGrad",
+            {Role.GRADIENT: "y_grad", Role.INPUT: "x"},
+            words=("data_format",),
+            needs_data_format=True,
+        ),
+    ),
     sample=Sample(
         shapes={"gradOutput": (2, 2, 1, 1, 2), "self": (2, 2, 1, 1, 4), "out": (2, 2, 1, 1, 4)},
         values={"gradOutput": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]},

@@ -9,8 +9,8 @@ from ..base.products import A2, A3, A950
 from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION
 from ..contract.checks import dtype_in, format_in, format_needs_rank, no_negative_dims, rank_in, same
 from ..contract.engine import SAFE
-from ..contract.operator import Operator, Sample
-from ..contract.parameters import described_input, gradient, indices, result
+from ..contract.operator import GraphOperator, Operator, Sample
+from ..contract.parameters import Role, described_input, gradient, indices, result
 from ..contract.pooling import (
     EVERY_FLOAT,
     HALVES_AND_FLOAT,
@@ -135,6 +135,20 @@ OPERATOR = Operator(
     planner=plan_maximum,
     atk_has_output_size=True,
     suite=suite,
+    torch="adaptive_max_pool2d",
+    slips=(
+        ("right bound ⌈m·H/Ho⌉, closed intervals", "⌈(m+1)·H/Ho⌉, half open"),
+        ("the null check omits gradInput", "all four pointers"),
+        (
+            "the sample declares int32 data as INT64 over a block of 4 bytes, with index 6 in a 2×2 plane",
+            "161002 at phase two; declared INT32, the index error 507015",
+        ),
+        (
+            "H·W limited to 2²⁴ where sizes do not divide, since the device kernel keeps indices in float32",
+            "no such limit here: indices stay integers",
+        ),
+    ),
+    ir=(GraphOperator("AdaptiveMaxPool3DGrad", {Role.INPUT: "x", Role.GRADIENT: "grad", Role.INDICES: "argmax"}),),
     # The document's has index 6, which is outside of its plane: it ends in status 507015.
     sample=Sample(
         shapes={"gradOutput": (1, 1, 1, 1), "self": (1, 1, 2, 2), "indices": (1, 1, 1, 1), "gradInput": (1, 1, 2, 2)},

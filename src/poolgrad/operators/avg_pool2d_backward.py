@@ -22,8 +22,9 @@ from ..contract.checks import (
     same,
 )
 from ..contract.engine import LIBRARY, SAFE, Broken, Call, Check
-from ..contract.operator import Operator, Sample
+from ..contract.operator import IR_WINDOWS, GraphOperator, Operator, Sample
 from ..contract.parameters import (
+    Role,
     ceil_mode,
     count_include_pad,
     cube_math_type,
@@ -305,6 +306,35 @@ OPERATOR = Operator(
         "cubeMathType": "cube_math_type",
     },
     suite=suite,
+    torch="avg_pool2d",
+    slips=(
+        (
+            'both versions: floor brackets called "round up"; the gradient formula has a free m, sums over n only, '
+            "knows no padding",
+            "the gradient of average pooling with padding, ceil mode, countIncludePad and divisorOverride",
+        ),
+        (
+            "older version: cubeMathType listed as an output; a stride of length 0 missing",
+            "an input; allowed, as in the newer document",
+        ),
+    ),
+    ir=(
+        GraphOperator(
+            "AvgPoolV2Grad",
+            {Role.INPUT: "orig_input_shape", Role.GRADIENT: "input_grad"}
+            | IR_WINDOWS
+            | {Role.DIVISOR: "divisor_override"},
+            words=("padding_mode", "global_pooling", "exclusive", "data_format"),
+        ),
+        GraphOperator(
+            "AvgPool3DGrad",
+            {Role.INPUT: "orig_input_shape", Role.GRADIENT: "grads"}
+            | IR_WINDOWS
+            | {Role.COUNT_INCLUDE_PAD: "count_include_pad", Role.DIVISOR: "divisor_override"},
+            words=("data_format",),
+            needs_data_format=True,
+        ),
+    ),
     sample=Sample(
         shapes={"gradOutput": (1, 16, 1, 1), "self": (1, 16, 4, 4), "gradInput": (1, 16, 4, 4)},
         values={"gradOutput": [1.0] * 16},

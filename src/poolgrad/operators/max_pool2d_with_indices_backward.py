@@ -20,8 +20,9 @@ from ..contract.checks import (
     same,
 )
 from ..contract.engine import LIBRARY
-from ..contract.operator import Operator, Sample
+from ..contract.operator import IR_WINDOWS, GraphOperator, Operator, Sample
 from ..contract.parameters import (
+    Role,
     ceil_mode,
     described_input,
     dilation,
@@ -205,6 +206,7 @@ OPERATOR = Operator(
     parameters=(GRAD, X, INDICES, KERNEL, STRIDE, PADDING, DILATION, CEIL, OUT),
     products=(A2, A3, A950),
     default_format="NCHW",
+    channels_last="NHWC",
     windows=fixed_windows,
     rows=(
         dtype_in(FLOATS, ("float32",), on=A2_A3),
@@ -240,6 +242,30 @@ OPERATOR = Operator(
     ),
     planner=plan_maximum,
     suite=suite,
+    torch="max_pool2d",
+    slips=(
+        ("braces turn `- dilation * (k - 1) - 1` into `+ 1`", "the usual formula"),
+        (
+            'the rule that drops the last window stands for both modes; indices "up to H*W"',
+            "it only bites in ceil mode; below H*W",
+        ),
+        (
+            'the null check lists two pointers; "CHW" named as a format',
+            "all eight pointers; rank 3 in NCHW, NCL or ND",
+        ),
+        (
+            '"NaN and -Inf not supported" in the input',
+            "a matter of the forward pass; the gradient only moves values, all are right",
+        ),
+        ('padding "up to kernelSize"', "at most half of it: *library*, and torch (`padding-half`)"),
+    ),
+    ir=(
+        GraphOperator(
+            "MaxPoolGradWithArgmaxV3",
+            {Role.INPUT: "x", Role.GRADIENT: "grad", Role.INDICES: "argmax"} | IR_WINDOWS | {Role.DILATION: "dilation"},
+            words=("dtype", "data_format"),
+        ),
+    ),
     sample=Sample(
         shapes={"gradOutput": (1, 1, 2, 1), "self": (1, 1, 4, 3), "indices": (1, 1, 2, 1), "gradInput": (1, 1, 4, 3)},
         values={"gradOutput": [0.4757, 0.1726], "indices": [0, 6]},

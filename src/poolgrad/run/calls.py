@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator as python_operators
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, SupportsIndex
 
@@ -24,6 +25,7 @@ from ..contract.parameters import Parameter
 from ..kernels.runtime import layout
 from ..kernels.runtime.task import ADDRESSES, APART, ARRAYS, DONE, MAY_OVERLAP
 from ..plans.plan import Plan
+from . import threads
 from .execute import Task, arrange, index_error
 from .keys import key_of, may_be_kept
 from .prepared import PREPARED, prepared_call
@@ -75,6 +77,8 @@ def call(
         result = out if out is not None else _made(make_results)
         if task is None:
             return result
+        if out is not None and type(arrays[0]) is not ndarray:
+            _note_writes(out)
         everything = (*arrays, result) if type(result) is not tuple else arrays + result
         if _READS_ARRAYS and type(everything[-1]) is ndarray:
             answer = task.run(ARRAYS, id(everything[one]), id(everything[two]), id(everything[three]))
@@ -83,6 +87,11 @@ def call(
         if answer == DONE:
             return result
     return _call(operator, arrays, numbers, product, out, data_format, key)
+
+
+def _note_writes(out: Any) -> None:
+    for array in out if type(out) is tuple else (out,):
+        adapters.note_write(array)
 
 
 def _made(make_results: tuple[Callable[[], Any], ...]) -> Any:
@@ -126,7 +135,8 @@ def _call(
             if _is_shape(p, given[p]):
                 values[p.name] = _of_shape(given[p], p, leader)
         _describe_results(operator, values)
-    prepared = prepared_call(operator, wanted, values)
+    count = threads.count_beside(sys.modules["torch"]) if adapters.is_torch(arrays[0]) else threads.count
+    prepared = prepared_call(operator, wanted, values, count)
     plan = prepared.plan
     owner = found[operator.inputs[0].name].owner
     make_results = tuple(adapters.maker_of(owner, plan.call.tensor(p)) for p in operator.outputs)
@@ -138,6 +148,8 @@ def _call(
         out = _made(make_results)
         for p, made in zip(operator.outputs, _outputs(operator, out), strict=True):
             found[p.name] = adapters.describe(made, p.python_name, format)
+    elif prepared.task is not None:
+        _note_writes(out)
     if prepared.task is not None:
         _run(prepared.task, {name: found[name].address for name in plan.tensors})
     return out

@@ -14,6 +14,7 @@ from typing import Any
 
 from numpy import ndarray
 
+from ..arrays.adapters import write_refusal
 from . import threads
 
 Key = tuple[Any, ...]
@@ -66,6 +67,9 @@ def _key_of_tensors(key: list[Any], arrays: tuple[Any, ...], out: Any) -> Key | 
     torch = sys.modules.get("torch")
     if torch is None or type(arrays[0]) is not torch.Tensor:
         return None
+    if torch.autograd.forward_ad._current_level >= 0:  # any tensor may carry a tangent
+        return None
+    key[0] = threads.count_beside(torch)
     tensor, sizes = torch.Tensor, (torch.Size, tuple)
     results = () if out is None else out if type(out) is tuple else (out,)
     try:
@@ -79,7 +83,7 @@ def _key_of_tensors(key: list[Any], arrays: tuple[Any, ...], out: Any) -> Key | 
         for result in results:
             if type(result) is not tensor:
                 return None
-            key.append(_tensor_key(result))
+            key += _tensor_key(result), write_refusal(torch, result)
     except RuntimeError:  # what torch raises for tensors of its own special kinds
         return None
     return tuple(key)

@@ -25,6 +25,10 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Pair = tuple[int, int]
 
+# What NumPy does with a signalling NaN, or with Inf - Inf, is right, and nobody needs a warning of it. When NumPy gives
+# one depends on the processor.
+quiet = np.errstate(invalid="ignore")
+
 
 # ---- exact sums ------------------------------------------------------------------------------------------------------
 
@@ -126,6 +130,7 @@ def nearest(value: Fraction, target: FloatFormat) -> float:
     return math.copysign(float(rounded), value)  # a negative number that vanishes leaves -0.0
 
 
+@quiet
 def rounded_to(target: FloatFormat, array: Array) -> Array:
     """Every finite element rounded to the target format, in an array of the same type; the others are kept."""
     result = array.copy()
@@ -247,6 +252,7 @@ def adaptive_avg_pool3d_backward(grad_output: Array, x_shape: Sequence[int]) -> 
     return _average(grad_output, x_shape, axes, lambda windows: math.prod(w.stop - w.start for w in windows))
 
 
+@quiet
 def _average(
     grad_output: Array, x_shape: Sequence[int], axes: list[list[Window]], divisor: Callable[[Sequence[Window]], int]
 ) -> Array:
@@ -265,6 +271,7 @@ def _average(
 # ---- max pooling -----------------------------------------------------------------------------------------------------
 
 
+@quiet
 def max_pool2d_with_indices_backward(
     grad_output: Array, x_shape: Sequence[int], indices: Array, data_format: str = "NCHW"
 ) -> Array:
@@ -310,6 +317,7 @@ def adaptive_max_pool2d_indices(x: Array, output_size: Pair) -> Array:
     return _indices_of_maxima(x, *([list(range(window.start, window.stop)) for window in axis] for axis in axes))
 
 
+@quiet
 def _indices_of_maxima(x: Array, rows: list[list[int]], columns: list[list[int]]) -> Array:
     indices = np.empty((*x.shape[:-2], len(rows), len(columns)), dtype=np.int64)
     for i, j in np.ndindex(len(rows), len(columns)):
