@@ -11,6 +11,7 @@ tangent map, so the two classes ``_Pool`` and ``_Spread`` call each other for de
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -37,7 +38,7 @@ from .operators import REGISTRY
 
 def _function(operator: Operator) -> Callable[..., Any]:
     """The pooling whose gradient the operator is, with the arguments of torch's function of the same name."""
-    name, spread = operator.torch, getattr(gradients, operator.python_name)
+    name = operator.torch
     numbers = [p for p in operator.numbers if p.role is not Role.CUBE_MATH_TYPE]
     has_indices, is_adaptive = Role.INDICES in operator.by_role, Role.KERNEL not in operator.by_role
     forward = getattr(functional, name)
@@ -49,6 +50,9 @@ def _function(operator: Operator) -> Callable[..., Any]:
     if has_indices:
         parameters.append(inspect.Parameter("return_indices", _ANY, default=False))
     signature = inspect.Signature(parameters)
+
+    def spread(*tensors_and_numbers: Any) -> Any:
+        return getattr(gradients, operator.python_name)(*tensors_and_numbers)
 
     def pooling(*given: Any, **named: Any) -> Any:
         bound = signature.bind(*given, **named)
@@ -218,7 +222,9 @@ def _save(ctx: Any, x: torch.Tensor, indices: torch.Tensor | None) -> None:
 
 
 def _gather(x: torch.Tensor, indices: torch.Tensor, axes: int) -> torch.Tensor:
-    return x.flatten(-axes).gather(-1, indices.flatten(-axes)).reshape(indices.shape)
+    planes, places = x.shape[:-axes], indices.shape[-axes:]
+    flat = x.reshape(*planes, math.prod(x.shape[-axes:]))
+    return flat.gather(-1, indices.reshape(*planes, math.prod(places))).reshape(indices.shape)
 
 
 def _stack(tensor: torch.Tensor | None, axis: int | None, many: int) -> Any:
