@@ -10,14 +10,14 @@ Places are counted from the first element of the eight windows on, as distances:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ..jit.matching import high_halves, load_ints, low_halves, smaller, splat_int, spread, subtract_ints
+from ..jit.matching import high_halves, load_ints, low_halves, rising, smaller, splat_int, spread, subtract_ints
 from ..jit.memory import inlined_piece
 from ..jit.vectors import _part, _store, _stream, add, lanes_streamed, load, splat
 from ..record import INT64, LANES
@@ -44,14 +44,31 @@ def eight_windows(grads: int, indices: int, code: int, i: int, start: int, unit:
     return add(splat(unit), load(grads, i, unit)), distance, beyond  # as a sum would begin
 
 
+class Lines(NamedTuple):
+    """The lines of eight windows: ``layers`` times as many as a window has columns."""
+
+    width: int  # from line to line, in places
+    area: int  # from layer to layer
+    layers: int
+    layer: int  # the one that is made
+
+
 @inlined_piece
-def on_first_line(distance: Any, windows: Any, width: Any, stride: int) -> Any:
-    """How far indices are from where their windows begin, less the lines in between. That is less than ``stride`` if an
-    index names a place in its window, and no less if not."""
-    inside = subtract_ints(distance, windows)
+def on_first_line(distance: Any, windows: Any, lines: Lines, stride: int) -> Any:
+    """How far indices are from where their windows begin, less the layers and lines in between. That is less than
+    ``stride`` if an index names a place in its window, and no less if not."""
+    inside, width, area = subtract_ints(distance, windows), splat_int(lines.width), splat_int(lines.area)
+    for _ in range(lines.layers - 1):
+        inside = smaller(inside, subtract_ints(inside, area))  # as unsigned integers: never below the first layer
     for _ in range(stride - 1):
-        inside = smaller(inside, subtract_ints(inside, width))  # as unsigned integers: never below the first line
+        inside = smaller(inside, subtract_ints(inside, width))  # nor the first line
     return inside
+
+
+@inlined_piece
+def first_places(lines: Lines, stride: int) -> Any:
+    """Where eight windows begin, counted from the layer being made."""
+    return subtract_ints(rising(0, stride), splat_int(lines.layer * lines.area))
 
 
 @intrinsic
