@@ -17,7 +17,7 @@ from typing import Any
 
 from ..emitting import emit, fetch_row
 from ..geometry import windows_in
-from ..jit.matching import all_below, any_bits, lanes_within, larger, or_ints, splat_int
+from ..jit.matching import all_below, any_bits, lanes_within, or_ints, splat_int
 from ..jit.memory import inlined_piece, piece_named
 from ..jit.vectors import fence, interleaved, load, store, write
 from ..record import GATHERED, LANES, NOTHING, ROOM
@@ -27,9 +27,8 @@ from .touching_vectors import (
     Lines,
     eight_distances,
     eight_windows,
-    first_places,
+    farthest,
     named,
-    on_first_line,
     store_line,
     stream_line,
     stream_part,
@@ -49,14 +48,13 @@ def _row_layer(stride: int) -> Any:
 
         ``row`` is the place where the first of them begins. The last eight windows are laid back over the ones before.
         """
-        windows = first_places(lines, stride)
         beyond, worst = splat_int(0), splat_int(0)
         i = 0
         while i < n:
             i = min(i, n - LANES)
             gradient, distance, more = eight_windows(grads, indices, code, i, row + stride * i, unit)
             beyond = or_ints(beyond, more)
-            worst = larger(worst, on_first_line(distance, windows, lines, stride))
+            worst = farthest(worst, distance, lines, stride)
             gradients = interleaved(gradient, gradient, stride, 0)
             distances = interleaved(distance, distance, stride, 0)
             for r in range(stride):
@@ -78,7 +76,7 @@ def _row_streamer(stride: int) -> Any:
 
         Up to eight windows behind the last one are read, and ignored.
         """
-        windows, width = first_places(lines, stride), lines.width
+        width = lines.width
         beyond, worst = splat_int(0), splat_int(0)
         for first in range(0, stride, together):
             i = 0
@@ -91,7 +89,7 @@ def _row_streamer(stride: int) -> Any:
                     distance = or_ints(distance, lanes_within(n - i, LANES))  # no place is below zero
                 if first == 0:
                     beyond = or_ints(beyond, more)
-                    worst = larger(worst, on_first_line(own, windows, lines, stride))
+                    worst = farthest(worst, own, lines, stride)
                 gradients = interleaved(gradient, gradient, stride, 0)
                 distances = interleaved(distance, distance, stride, 0)
                 for r in range(first, first + together):

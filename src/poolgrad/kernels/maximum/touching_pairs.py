@@ -17,13 +17,13 @@ from numba.extending import intrinsic
 
 from ..geometry import windows_in
 from ..jit.halves import load_bfloats, load_halves, pairs_of_bfloats, pairs_of_halves
-from ..jit.matching import all_below, any_bits, larger, or_ints, rising, splat_int, spread, subtract_ints
+from ..jit.matching import all_below, any_bits, or_ints, rising, splat_int, spread, subtract_ints
 from ..jit.memory import piece, write_u16
 from ..jit.vectors import Vector, add, fence, splat, store, stream
 from ..record import FLOAT16, LANES, NOTHING
 from ..rows import fill_row
 from .fallback import scatter_astray
-from .touching_vectors import Lines, eight_distances, first_places, on_first_line
+from .touching_vectors import Lines, eight_distances, farthest
 
 _INT32 = ir.IntType(32)
 
@@ -65,7 +65,7 @@ def lay_pairs(
     ``row`` is the place where the first of them begins. The last eight windows are laid back over the ones before: also
     at a multiple of 16 bytes, if lines are such multiples.
     """
-    zero, windows, columns = splat(unit), first_places(lines, 2), rising(0, 2)
+    zero, columns = splat(unit), rising(0, 2)
     beyond, worst = splat_int(0), splat_int(0)
     i = 0
     while i < n:
@@ -76,7 +76,7 @@ def lay_pairs(
             pairs = pairs_of_bfloats(add(zero, load_bfloats(grads, i, unit)))
         distance, more = eight_distances(indices, code, i, row + 2 * i)
         beyond = or_ints(beyond, more)
-        worst = larger(worst, on_first_line(distance, windows, lines, 2))
+        worst = farthest(worst, distance, lines, 2)
         distance = subtract_ints(distance, columns)
         upper, lower = named_half(pairs, distance, 0), named_half(pairs, distance, lines.width)
         if streaming:

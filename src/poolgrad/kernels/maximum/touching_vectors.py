@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ..jit.matching import high_halves, load_ints, low_halves, rising, smaller, splat_int, spread, subtract_ints
+from ..jit.matching import high_halves, larger, load_ints, low_halves, rising, smaller, splat_int, spread, subtract_ints
 from ..jit.memory import inlined_piece
 from ..jit.vectors import _part, _store, _stream, add, lanes_streamed, load, splat
 from ..record import INT64, LANES
@@ -54,21 +54,21 @@ class Lines(NamedTuple):
 
 
 @inlined_piece
-def on_first_line(distance: Any, windows: Any, lines: Lines, stride: int) -> Any:
+def farthest(worst: Any, distance: Any, lines: Lines, stride: int) -> Any:
+    """The worst of ``on_first_line`` so far. Once for each window is enough: when its first layer is made."""
+    return larger(worst, on_first_line(distance, lines, stride)) if lines.layer == 0 else worst
+
+
+@inlined_piece
+def on_first_line(distance: Any, lines: Lines, stride: int) -> Any:
     """How far indices are from where their windows begin, less the layers and lines in between. That is less than
     ``stride`` if an index names a place in its window, and no less if not."""
-    inside, width, area = subtract_ints(distance, windows), splat_int(lines.width), splat_int(lines.area)
+    inside, width, area = subtract_ints(distance, rising(0, stride)), splat_int(lines.width), splat_int(lines.area)
     for _ in range(lines.layers - 1):
         inside = smaller(inside, subtract_ints(inside, area))  # as unsigned integers: never below the first layer
     for _ in range(stride - 1):
         inside = smaller(inside, subtract_ints(inside, width))  # nor the first line
     return inside
-
-
-@inlined_piece
-def first_places(lines: Lines, stride: int) -> Any:
-    """Where eight windows begin, counted from the layer being made."""
-    return subtract_ints(rising(0, stride), splat_int(lines.layer * lines.area))
 
 
 @intrinsic
