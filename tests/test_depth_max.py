@@ -49,6 +49,12 @@ def threads(request: pytest.FixtureRequest) -> Iterator[None]:
     poolgrad.set_num_threads(before)
 
 
+@pytest.fixture
+def beyond_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if all tensors were larger than these."""
+    monkeypatch.setattr(plan, "STREAM_FROM", 0)
+
+
 def fixed(sizes: Sequence[int], kernel: Three, stride: Three, pad: Three = (0, 0, 0), dilation: int = 1) -> Any:
     """Windows along each axis."""
     return [
@@ -139,29 +145,31 @@ def test_channels_last_format() -> None:
 
 
 WAYS = [
-    ("max_touching_2", (5, 7, 34), 2, np.float32, "plain"),
-    ("max_touching_3", (7, 9, 28), 3, np.float64, "plain"),
-    ("max_touching_4", (4, 8, 34), 4, np.float32, "cropped"),
-    ("max_touching_3", (7, 9, 28), 3, np.float16, "plain"),
-    ("max_touching_pairs", (5, 7, 34), 2, np.float16, "plain"),
-    ("max_touching_pairs", (5, 7, 34), 2, np.float16, "cropped"),
-    ("scatter_bands", (9, 15, 16), 5, np.float16, "plain"),
-    ("scatter_dense", (5, 6, 7), 2, np.float32, "plain"),
-    ("scatter_dense", (5, 6, 7), 2, np.float16, "plain"),
-    ("scatter", (5, 6, 7), 2, np.float32, "cropped"),
-    ("scatter", (5, 6, 7), 2, np.float16, "cropped"),
-    ("scatter_channels_last", (5, 6, 7), 2, np.float32, "channels last"),
-    ("scatter_channels_last", (5, 6, 7), 2, np.float32, "channels last apart"),
+    ("max_touching_2", (5, 7, 34), (2, 2, 2), np.float32, "plain"),
+    ("max_touching_3", (7, 9, 28), (3, 3, 3), np.float64, "plain"),
+    ("max_touching_4", (4, 8, 34), (2, 4, 4), np.float32, "cropped"),
+    ("max_touching_3", (3, 9, 28), (1, 3, 3), np.float16, "plain"),
+    ("max_touching_pairs", (5, 7, 34), (2, 2, 2), np.float16, "plain"),
+    ("max_touching_pairs", (5, 7, 34), (2, 2, 2), np.float16, "cropped"),
+    ("scatter_bands", (9, 15, 16), (5, 5, 5), np.float16, "plain"),
+    ("scatter_dense", (5, 6, 7), (2, 2, 2), np.float32, "plain"),
+    ("scatter_dense", (5, 6, 7), (2, 2, 2), np.float16, "plain"),
+    ("scatter", (5, 6, 7), (2, 2, 2), np.float32, "cropped"),
+    ("scatter", (5, 6, 7), (2, 2, 2), np.float16, "cropped"),
+    ("scatter_channels_last", (5, 6, 7), (2, 2, 2), np.float32, "channels last"),
+    ("scatter_channels_last", (5, 6, 7), (2, 2, 2), np.float32, "channels last apart"),
 ]
 
 
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("way", WAYS, ids=str)
-def test_indices_that_went_astray(way: Any, index_dtype: Any, taken: list[str], threads: None) -> None:
+def test_indices_that_went_astray(
+    way: Any, index_dtype: Any, taken: list[str], threads: None, beyond_caches: None
+) -> None:
     """One index names every other place of its volume in turn, or all name any: added where they point."""
     kernel, sizes, size, dtype, layout = way
     shape, volume = (2, 3, *sizes), math.prod(sizes)
-    grad, good = gradients_and_indices((2, 3), fixed(sizes, (size,) * 3, (size,) * 3), dtype, index_dtype)
+    grad, good = gradients_and_indices((2, 3), fixed(sizes, size, size), dtype, index_dtype)
     random = np.random.default_rng(3)
     layout_of_inputs = "channels last" if "channels last" in layout else "plain"
     for at, place in [(None, 0), *zip(np.ndindex(good.shape), random.integers(0, volume, good.size), strict=False)]:
@@ -180,11 +188,13 @@ def test_indices_that_went_astray(way: Any, index_dtype: Any, taken: list[str], 
 
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("way", WAYS, ids=str)
-def test_the_first_bad_index_is_named(way: Any, index_dtype: Any, taken: list[str], threads: None) -> None:
+def test_the_first_bad_index_is_named(
+    way: Any, index_dtype: Any, taken: list[str], threads: None, beyond_caches: None
+) -> None:
     """Counted over planes, layers, rows and columns; no other element of any tensor is read or written."""
     kernel, sizes, size, dtype, layout = way
     shape, volume = (2, 3, *sizes), math.prod(sizes)
-    grad, good = gradients_and_indices((2, 3), fixed(sizes, (size,) * 3, (size,) * 3), dtype, index_dtype)
+    grad, good = gradients_and_indices((2, 3), fixed(sizes, size, size), dtype, index_dtype)
     layout_of_inputs = "channels last" if "channels last" in layout else "plain"
     values = [-1, volume, 2**31 - 1, -(2**31)]
     if index_dtype == np.int64:
@@ -208,6 +218,8 @@ TILES = [
     ((3, 3, 3), (3, 3, 3)),
     ((2, 4, 4), (2, 4, 4)),
     ((1, 2, 2), (1, 2, 2)),
+    ((1, 3, 3), (1, 3, 3)),
+    ((1, 4, 3), (1, 4, 4)),
     ((3, 2, 2), (5, 2, 2)),
     ((2, 3, 2), (3, 3, 3)),
     ((4, 1, 2), (4, 2, 2)),
@@ -233,14 +245,17 @@ def test_windows_that_touch(
         expected = added_up(grad, indices, shape)
         held = [Guarded.holding(values).array for values in (grad, indices)]
         for layout in ("plain", "misaligned", "cropped"):
+            forget_calls()
             out = Guarded(shape, dtype, layout)
             max_pool3d_backward(held[0], shape, held[1], kernel, stride, out=out.array)
             assert_same_bits(np.ascontiguousarray(out.array), expected)
             out.assert_untouched()
-            pairs = stride[2] == 2 and dtype in HALVES
-            tiled = layout == "plain" or dtype not in HALVES
-            name = "max_touching_pairs" if pairs else f"max_touching_{stride[2]}" if tiled else "scatter"
-            assert taken.pop() == name or layout == "misaligned"
+            if dtype in HALVES and stride[2] == 2:
+                assert taken.pop() == "max_touching_pairs"
+            elif (stride[0] == 1 and (layout == "plain" or dtype not in HALVES)) or (streamed and dtype not in HALVES):
+                assert taken.pop() == f"max_touching_{stride[2]}"
+            else:
+                assert taken.pop().startswith("scatter")
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -266,9 +281,7 @@ def test_rows_that_are_streamed(stride: int, dtype: Any, taken: list[str], monke
             assert_same_bits(out, expected)
             out[...] = 77
             assert (room == 77).all()
-        assert taken == [f"max_touching_{stride}"]
-        taken.clear()
-        forget_calls()
+        assert set(taken) == {f"max_touching_{stride}"}
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -17,18 +17,18 @@ from typing import Any
 
 from ..emitting import emit, fetch_row
 from ..geometry import windows_in
-from ..jit.matching import all_below, any_bits, lanes_within, or_ints, splat_int
+from ..jit.matching import all_below, any_bits, lanes_within, larger, or_ints, rising, splat_int
 from ..jit.memory import inlined_piece, piece_named
 from ..jit.vectors import fence, interleaved, load, store, write
 from ..record import GATHERED, LANES, NOTHING, ROOM
 from ..rows import fill_row
 from .fallback import scatter_astray
 from .touching_vectors import (
-    Lines,
+    are_inside,
     eight_distances,
     eight_windows,
-    farthest,
     named,
+    on_first_line,
     store_line,
     stream_line,
     stream_part,
@@ -42,23 +42,34 @@ STREAMED_OF_FOUR = 2
 def _row_layer(stride: int) -> Any:
     @piece_named(f"lay_row_{stride}")
     def lay_row(
-        grads: int, indices: int, code: int, n: int, target: int, pitch: int, lines: Lines, row: int, unit: Any
+        grads: int,
+        indices: int,
+        code: int,
+        n: int,
+        target: int,
+        pitch: int,
+        width: int,
+        row: int,
+        checks: bool,
+        unit: Any,
     ) -> bool:
-        """All lines of n >= 8 windows, ``pitch`` bytes apart; False if an index names no place in its window.
+        """All lines of n >= 8 windows, ``pitch`` bytes apart; False if it checks and an index is not in its window.
 
         ``row`` is the place where the first of them begins. The last eight windows are laid back over the ones before.
         """
+        windows, next_line = rising(0, stride), splat_int(width)
         beyond, worst = splat_int(0), splat_int(0)
         i = 0
         while i < n:
             i = min(i, n - LANES)
             gradient, distance, more = eight_windows(grads, indices, code, i, row + stride * i, unit)
-            beyond = or_ints(beyond, more)
-            worst = farthest(worst, distance, lines, stride)
+            if checks:
+                beyond = or_ints(beyond, more)
+                worst = larger(worst, on_first_line(distance, windows, next_line, stride))
             gradients = interleaved(gradient, gradient, stride, 0)
             distances = interleaved(distance, distance, stride, 0)
             for r in range(stride):
-                store_line(target + r * pitch, stride * i, named(gradients, distances, r * lines.width))
+                store_line(target + r * pitch, stride * i, named(gradients, distances, r * width))
             i += LANES
         return all_below(worst, stride) and not any_bits(beyond)
 
@@ -70,13 +81,22 @@ def _row_streamer(stride: int) -> Any:
 
     @piece_named(f"stream_row_{stride}")
     def stream_row(
-        grads: int, indices: int, code: int, n: int, target: int, pitch: int, lines: Lines, row: int, unit: Any
+        grads: int,
+        indices: int,
+        code: int,
+        n: int,
+        target: int,
+        pitch: int,
+        width: int,
+        row: int,
+        checks: bool,
+        unit: Any,
     ) -> bool:
         """The same past the caches, and the columns behind the last window, too. Lines are whole multiples of 16 bytes.
 
         Up to eight windows behind the last one are read, and ignored.
         """
-        width = lines.width
+        windows, next_line = rising(0, stride), splat_int(width)
         beyond, worst = splat_int(0), splat_int(0)
         for first in range(0, stride, together):
             i = 0
@@ -87,9 +107,9 @@ def _row_streamer(stride: int) -> Any:
                     last = n - LANES
                     own, more = eight_distances(indices, code, last, row + stride * last)
                     distance = or_ints(distance, lanes_within(n - i, LANES))  # no place is below zero
-                if first == 0:
+                if checks and first == 0:
                     beyond = or_ints(beyond, more)
-                    worst = farthest(worst, own, lines, stride)
+                    worst = larger(worst, on_first_line(own, windows, next_line, stride))
                 gradients = interleaved(gradient, gradient, stride, 0)
                 distances = interleaved(distance, distance, stride, 0)
                 for r in range(first, first + together):
@@ -141,7 +161,6 @@ def by_tiles(
         for d in range(plan.size[0]):
             od, made = d // layers, target + d * plan.result_steps[2]
             windows = rows if od < plan.out[0] else 0  # behind the last ones there is nothing
-            lines = Lines(width, height * width, layers, d % layers)
             streamed = windows if past and made % 16 == 0 else 0
             if overrun and streamed > 0 and p == end - 1 and od == plan.out[0] - 1:
                 streamed -= 1  # there may be nothing behind the last row
@@ -155,16 +174,18 @@ def by_tiles(
                     grads = widened
                 row, code = (d * height + oh * stride) * width, plan.index_code
                 at = made + oh * stride * row_step
+                if layers > 1 and d % layers == 0:
+                    found &= are_inside(where, code, columns, row, stride, width, height * width, layers)
                 if oh < streamed:
-                    found &= stream_row(grads, where, code, columns, at, row_step, lines, row, unit)
+                    found &= stream_row(grads, where, code, columns, at, row_step, width, row, layers == 1, unit)
                 elif plan.plain:
-                    found &= lay_row(grads, where, code, columns, at, row_step, lines, row, unit)
+                    found &= lay_row(grads, where, code, columns, at, row_step, width, row, layers == 1, unit)
                     for r in range(stride):
                         for w in range(covered, width):
                             write(at + r * row_step, w, unit)
                 else:
                     at = floats + pending * size
-                    found &= lay_row(grads, where, code, columns, at, width * size, lines, row, unit)
+                    found &= lay_row(grads, where, code, columns, at, width * size, width, row, layers == 1, unit)
                     for r in range(stride):
                         for w in range(covered, width):
                             write(at, r * width + w, unit)

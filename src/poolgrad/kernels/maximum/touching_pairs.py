@@ -17,13 +17,13 @@ from numba.extending import intrinsic
 
 from ..geometry import windows_in
 from ..jit.halves import load_bfloats, load_halves, pairs_of_bfloats, pairs_of_halves
-from ..jit.matching import all_below, any_bits, or_ints, rising, splat_int, spread, subtract_ints
+from ..jit.matching import all_below, any_bits, larger, or_ints, rising, splat_int, spread, subtract_ints
 from ..jit.memory import piece, write_u16
 from ..jit.vectors import Vector, add, fence, splat, store, stream
 from ..record import FLOAT16, LANES, NOTHING
 from ..rows import fill_row
 from .fallback import scatter_astray
-from .touching_vectors import Lines, eight_distances, farthest
+from .touching_vectors import are_inside, eight_distances, on_first_line
 
 _INT32 = ir.IntType(32)
 
@@ -55,17 +55,18 @@ def lay_pairs(
     n: int,
     target: int,
     pitch: int,
-    lines: Lines,
+    width: int,
     row: int,
+    checks: bool,
     streaming: bool,
     unit: Any,
 ) -> bool:
-    """Both lines of n >= 8 windows, ``pitch`` bytes apart; False if an index names no place in its window.
+    """Both lines of n >= 8 windows, ``pitch`` bytes apart; False if it checks and an index is not in its window.
 
     ``row`` is the place where the first of them begins. The last eight windows are laid back over the ones before: also
     at a multiple of 16 bytes, if lines are such multiples.
     """
-    zero, columns = splat(unit), rising(0, 2)
+    zero, windows, next_line = splat(unit), rising(0, 2), splat_int(width)
     beyond, worst = splat_int(0), splat_int(0)
     i = 0
     while i < n:
@@ -75,10 +76,11 @@ def lay_pairs(
         else:
             pairs = pairs_of_bfloats(add(zero, load_bfloats(grads, i, unit)))
         distance, more = eight_distances(indices, code, i, row + 2 * i)
-        beyond = or_ints(beyond, more)
-        worst = farthest(worst, distance, lines, 2)
-        distance = subtract_ints(distance, columns)
-        upper, lower = named_half(pairs, distance, 0), named_half(pairs, distance, lines.width)
+        if checks:
+            beyond = or_ints(beyond, more)
+            worst = larger(worst, on_first_line(distance, windows, next_line, 2))
+        distance = subtract_ints(distance, windows)
+        upper, lower = named_half(pairs, distance, 0), named_half(pairs, distance, width)
         if streaming:
             stream(target, i, upper)
             stream(target + pitch, i, lower)
@@ -106,13 +108,15 @@ def max_touching_pairs(
         for d in range(plan.size[0]):
             od, made = d // layers, target + d * plan.result_steps[2]
             windows = rows if od < plan.out[0] else 0  # behind the last ones there is nothing
-            lines = Lines(width, height * width, layers, d % layers)
             past = plan.streaming and aligned and made % 16 == 0
             for oh in range(windows):
                 grads = source + od * plan.grad_steps[2] + oh * plan.grad_steps[3]
                 where = pointers + od * plan.index_steps[2] + oh * plan.index_steps[3]
                 at, row = made + 2 * oh * row_step, (d * height + 2 * oh) * width
-                found &= lay_pairs(grads, plan.code, where, code, columns, at, row_step, lines, row, past, unit)
+                checks = layers == 1
+                if not checks and d % layers == 0:
+                    found &= are_inside(where, code, columns, row, 2, width, height * width, layers)
+                found &= lay_pairs(grads, plan.code, where, code, columns, at, row_step, width, row, checks, past, unit)
                 if 2 * columns < width:
                     write_u16(at, 2 * width - 2, types.uint16(0))
                     write_u16(at + row_step, 2 * width - 2, types.uint16(0))

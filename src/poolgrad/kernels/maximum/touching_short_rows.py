@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..jit.matching import all_below, and_ints, any_bits, lanes_within, larger, or_ints, splat_int
+from ..jit.matching import all_below, and_ints, any_bits, lanes_within, larger, or_ints, rising, splat_int
 from ..jit.memory import inlined_piece, piece
 from ..jit.vectors import interleaved
 from ..record import INT32, LANES, NOTHING
 from .fallback import scatter_astray
-from .touching_vectors import Lines, eight_windows, named, on_first_line, store_line
+from .touching_vectors import eight_windows, named, on_first_line, store_line
 
 
 @inlined_piece
@@ -34,7 +34,7 @@ def lay_windows(
     else:
         store_line(target, at, named(gradients, distances, 0))
         store_line(target, at + width, named(gradients, distances, width))
-    return on_first_line(distance, Lines(width, 0, 1, 0), 2), beyond
+    return on_first_line(distance, rising(0, 2), splat_int(width), 2), beyond
 
 
 @piece

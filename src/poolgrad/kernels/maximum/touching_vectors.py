@@ -10,15 +10,29 @@ Places are counted from the first element of the eight windows on, as distances:
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ..jit.matching import high_halves, larger, load_ints, low_halves, rising, smaller, splat_int, spread, subtract_ints
-from ..jit.memory import inlined_piece
+from ..jit.matching import (
+    add_ints,
+    all_below,
+    any_bits,
+    high_halves,
+    larger,
+    load_ints,
+    low_halves,
+    or_ints,
+    rising,
+    smaller,
+    splat_int,
+    spread,
+    subtract_ints,
+)
+from ..jit.memory import inlined_piece, piece
 from ..jit.vectors import _part, _store, _stream, add, lanes_streamed, load, splat
 from ..record import INT64, LANES
 
@@ -44,31 +58,34 @@ def eight_windows(grads: int, indices: int, code: int, i: int, start: int, unit:
     return add(splat(unit), load(grads, i, unit)), distance, beyond  # as a sum would begin
 
 
-class Lines(NamedTuple):
-    """The lines of eight windows: ``layers`` times as many as a window has columns."""
-
-    width: int  # from line to line, in places
-    area: int  # from layer to layer
-    layers: int
-    layer: int  # the one that is made
-
-
 @inlined_piece
-def farthest(worst: Any, distance: Any, lines: Lines, stride: int) -> Any:
-    """The worst of ``on_first_line`` so far. Once for each window is enough: when its first layer is made."""
-    return larger(worst, on_first_line(distance, lines, stride)) if lines.layer == 0 else worst
-
-
-@inlined_piece
-def on_first_line(distance: Any, lines: Lines, stride: int) -> Any:
-    """How far indices are from where their windows begin, less the layers and lines in between. That is less than
-    ``stride`` if an index names a place in its window, and no less if not."""
-    inside, width, area = subtract_ints(distance, rising(0, stride)), splat_int(lines.width), splat_int(lines.area)
-    for _ in range(lines.layers - 1):
-        inside = smaller(inside, subtract_ints(inside, area))  # as unsigned integers: never below the first layer
+def on_first_line(distance: Any, windows: Any, width: Any, stride: int) -> Any:
+    """How far indices are from where their windows begin, less the lines in between. That is less than ``stride`` if an
+    index names a place in its window, and no less if not."""
+    inside = subtract_ints(distance, windows)
     for _ in range(stride - 1):
-        inside = smaller(inside, subtract_ints(inside, width))  # nor the first line
+        inside = smaller(inside, subtract_ints(inside, width))  # as unsigned integers: never below the first line
     return inside
+
+
+@piece
+def are_inside(indices: int, code: int, n: int, row: int, stride: int, width: int, area: int, layers: int) -> bool:
+    """Whether the indices of n >= 8 windows name places in them, over layers that are ``area`` places apart.
+
+    ``row`` is the place where the first of them begins.
+    """
+    windows, next_line, next_layer = rising(0, stride), splat_int(width), splat_int(area)
+    beyond, worst, i = splat_int(0), splat_int(0), 0
+    while i < n:
+        i = min(i, n - LANES)
+        distance, more = eight_distances(indices, code, i, row + stride * i)
+        for _ in range(layers - 1):  # as unsigned integers: never below the first layer
+            inside = subtract_ints(distance, windows)
+            distance = add_ints(smaller(inside, subtract_ints(inside, next_layer)), windows)
+        beyond = or_ints(beyond, more)
+        worst = larger(worst, on_first_line(distance, windows, next_line, stride))
+        i += LANES
+    return all_below(worst, stride) and not any_bits(beyond)
 
 
 @intrinsic
