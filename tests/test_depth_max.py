@@ -103,7 +103,7 @@ GEOMETRIES = [
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("geometry", GEOMETRIES, ids=lambda case: case[0])
 @pytest.mark.parametrize("channels", [3, 8])
-def test_every_layout(geometry: Any, channels: int, dtype: Any, taken: list[str], threads: None) -> None:
+def test_every_layout(geometry: Any, channels: int, dtype: Any, taken: list[str]) -> None:
     """Also where layers do not follow each other in the steps of rows, in any of the three tensors."""
     _, sizes, *numbers = geometry
     axes, shape = fixed(sizes, *numbers), (2, channels, *sizes)

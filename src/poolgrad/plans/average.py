@@ -61,7 +61,7 @@ BATCH = 2048
 # as fast on 56 (faster by a quarter where windows touch), and slower by 15 to 50 % on wider ones.
 NARROWEST_WOVEN, NARROWEST_TOUCHING = 40, 60
 # Layers of such rows are made in scratch and added up, some rows at a time: slots of so many bytes in all.
-NARROWEST_LAYERS, BAND_OF_LAYERS, FEWEST_ROWS_OF_LAYERS = 16, 1 << 17, 4
+NARROWEST_LAYERS, BAND_OF_LAYERS, FEWEST_ROWS_OF_LAYERS = 16, 1 << 18, 4
 # Windows of 3 and a stride of 1 roll in such rows: planes of 11 columns and more take 0.4 to 0.9 of the time that any
 # other way takes, narrower ones a tenth more than in lanes.
 NARROWEST_ROLLING = 11
@@ -199,7 +199,7 @@ def _for_channels_last(views: Views, record: Record) -> Booking | None:
     record["writing"], record["pixel"], record["tile"], record["pitch"] = moves, pixel, tile, pitch
     record["wide"] = pitch * pixel * _rows_of_sums(axes[2])
     record["depth_slots"], record["row_slots"] = slots
-    floats = 3 * pixel + pitch * pixel * (1 + rows) + ROOM
+    floats = 3 * _whole_vectors(pixel) + pitch * pixel * (1 + rows) + ROOM
     integers = pixel + tile + math.prod(slots) + 1 + LONGEST_TABLE + math.prod(slots)
     return "average_channels_last", target.count // (axes[2].size * pixel), floats, integers
 

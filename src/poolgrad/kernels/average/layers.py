@@ -1,8 +1,8 @@
 """Averages over few windows along H and W, and several along D: layers of sums are made in scratch, and then added.
 
 The sums of a layer of gradients along W and H are made once, as they are where there is no depth (few_windows.py,
-k3s1.py, stride2.py), some rows at a time, and kept in a slot while windows hold layers of the result; each of these is a
-sum of such slots. So additions go along W, then H, then D, and what is added along D comes from a core's own caches.
+k3s1.py, stride2.py), some rows at a time, and kept in a slot while windows hold layers of the result. A layer of the
+result is a sum of such slots. So additions go along W, then H, then D, and what is added along D comes from the caches.
 """
 
 from __future__ import annotations
