@@ -7,12 +7,19 @@ TORCH_STAMP := $(VENV)/.torch-installed
 BENCH_STAMP := $(VENV)/.bench-installed
 RESULTS := benchmarks/results
 
+# The lowest versions that pyproject.toml allows, in an environment of their own.
+LOWEST := .venv-lowest
+LOWEST_PYTHON ?= $(or $(shell command -v python3.11),$(PYTHON))
+LOWEST_TESTS := tests/test_functional.py tests/test_half_precision.py tests/test_files.py tests/acl/test_samples.py \
+	tests/precision tests/cli/test_check.py tests/cli/test_compare.py tests/cli/test_explain.py tests/cli/test_run.py \
+	tests/cli/test_support.py tests/cli/test_view.py
+
 # Tests that "make test" leaves out are asked for by name.
 SEPARATE := --override-ini=addopts="--import-mode=importlib -ra"
 TWO_AT_A_TIME := --numprocesses 2 --dist worksteal
 MINUTES ?= 5
 
-.PHONY: help demo test test-torch test-large test-baseline test-browser test-capi-faults test-capi-sanitizers \
+.PHONY: help demo test test-lowest test-torch test-large test-baseline test-browser test-capi-faults test-capi-sanitizers \
 	test-capi-soak bench bench-quick bench-instructions check docs wheel clean
 
 help: ## this list
@@ -24,6 +31,16 @@ demo: $(STAMP) ## the documents' sample calls, with their results next to the ex
 test: $(STAMP) ## all tests that need no torch
 	@tools/need g++ cmake
 	$(BIN)/python -m pytest $(TWO_AT_A_TIME)
+
+# Made anew each time: what these versions bring along is always the newest.
+test-lowest: ## tests of all that other packages do for us, with the lowest versions that pyproject.toml allows
+	$(LOWEST_PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST_PYTHON) tools/lowest.py > $(LOWEST)/constraints.txt
+	@echo "installing the lowest versions into $(LOWEST) ..."
+	@PIP_CONSTRAINT=$(LOWEST)/constraints.txt \
+		$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	POOLGRAD_CACHE_DIR=$(CURDIR)/$(LOWEST)/cache $(LOWEST)/bin/python -m pytest $(TWO_AT_A_TIME) -p no:cacheprovider \
+		$(LOWEST_TESTS)
 
 test-torch: $(TORCH_STAMP) ## the tests against torch 2.13.0, which is installed for them
 	$(BIN)/python -m pytest tests/torch_oracle $(SEPARATE)
@@ -76,7 +93,7 @@ wheel: $(STAMP) ## build the wheel into dist/
 	$(BIN)/python -m build --wheel
 
 clean: ## remove the virtual environment and everything built
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \

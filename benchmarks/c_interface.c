@@ -1,6 +1,8 @@
 /* What calls through the C interface take. The first argument says what to measure:
    sample    one small gradient from aclInit to aclFinalize, for the time of a whole process
    calls     seconds for one call, on average over all calls of that sample, and for the simplest call
+   objects   seconds by which both phases and the wait take longer if tensors and arrays are made for each call
+   memory    seconds for aclrtMalloc and aclrtFree of 4 MB, of 256 MB, and of 256 MB with an aclrtMemset of all of it
    operator  seconds for both phases and the wait, with an output of 64 MB, for each line that is read: the time to spend;
              the next arguments are kernel, stride and padding
 */
@@ -48,20 +50,29 @@ static aclIntArray* pair(int64_t value) {
     return aclCreateIntArray(values, 2);
 }
 
-static Gradient make(int64_t batch, int64_t channels, int64_t side, int64_t size, int64_t stride, int64_t padding) {
-    int64_t windows = (side + 2 * padding - size) / stride + 1;
-    int64_t small[] = {batch, channels, windows, windows}, large[] = {batch, channels, side, side};
+static Gradient allocate(const int64_t* small, const int64_t* large) {
     Gradient made;
-    made.out_bytes = (size_t)(batch * channels * side * side) * sizeof(float);
-    made.grad_bytes = (size_t)(batch * channels * windows * windows) * sizeof(float);
+    made.grad_bytes = (size_t)(small[0] * small[1] * small[2] * small[3]) * sizeof(float);
+    made.out_bytes = (size_t)(large[0] * large[1] * large[2] * large[3]) * sizeof(float);
     CHECK(aclrtMalloc(&made.grad_memory, made.grad_bytes, ACL_MEM_MALLOC_HUGE_FIRST));
     CHECK(aclrtMalloc(&made.out_memory, made.out_bytes, ACL_MEM_MALLOC_HUGE_FIRST));
-    made.grad = tensor(small, made.grad_memory);
-    made.self = tensor(large, NULL);
-    made.out = tensor(large, made.out_memory);
-    made.kernel = pair(size);
-    made.stride = pair(stride);
-    made.padding = pair(padding);
+    return made;
+}
+
+static void describe(Gradient* made, const int64_t* small, const int64_t* large, const int64_t* window) {
+    made->grad = tensor(small, made->grad_memory);
+    made->self = tensor(large, NULL);
+    made->out = tensor(large, made->out_memory);
+    made->kernel = pair(window[0]);
+    made->stride = pair(window[1]);
+    made->padding = pair(window[2]);
+}
+
+static Gradient make(int64_t batch, int64_t channels, int64_t side, int64_t size, int64_t stride, int64_t padding) {
+    int64_t windows = (side + 2 * padding - size) / stride + 1, window[] = {size, stride, padding};
+    int64_t small[] = {batch, channels, windows, windows}, large[] = {batch, channels, side, side};
+    Gradient made = allocate(small, large);
+    describe(&made, small, large, window);
     return made;
 }
 
@@ -77,13 +88,17 @@ static void run(const Gradient* given) {
     if (size) CHECK(aclrtFree(workspace));
 }
 
-static void destroy(const Gradient* given) {
+static void forget(const Gradient* given) {
     CHECK(aclDestroyTensor(given->grad));
     CHECK(aclDestroyTensor(given->self));
     CHECK(aclDestroyTensor(given->out));
     CHECK(aclDestroyIntArray(given->kernel));
     CHECK(aclDestroyIntArray(given->stride));
     CHECK(aclDestroyIntArray(given->padding));
+}
+
+static void destroy(const Gradient* given) {
+    forget(given);
     CHECK(aclrtFree(given->grad_memory));
     CHECK(aclrtFree(given->out_memory));
 }
@@ -120,6 +135,47 @@ static double shortest(int simplest) {
     return best;
 }
 
+/* One small gradient again and again, with the same objects, and with new ones each time. */
+static double objects(void) {
+    int64_t small[] = {1, 16, 1, 1}, large[] = {1, 16, 4, 4}, window[] = {4, 4, 0};
+    Gradient same = allocate(small, large), fresh = same;
+    double best[2] = {1e9, 1e9};
+    describe(&same, small, large, window);
+    for (int lap = 0; lap < 400; ++lap) {
+        double start = now();
+        for (int i = 0; i < 10; ++i) {
+            if (lap % 2) {
+                describe(&fresh, small, large, window);
+                run(&fresh);
+                forget(&fresh);
+            } else {
+                run(&same);
+            }
+        }
+        double mean = (now() - start) / 10;
+        if (mean < best[lap % 2]) best[lap % 2] = mean;
+    }
+    destroy(&same);
+    return best[1] - best[0];
+}
+
+/* A block that comes and goes with every step of a program, and is used or not: the mean over some steps. */
+static double memory(size_t size, int used) {
+    double best = 1e9;
+    for (int lap = 0; lap < 3; ++lap) {
+        double start = now();
+        for (int i = 0; i < 10; ++i) {
+            void* block = NULL;
+            CHECK(aclrtMalloc(&block, size, ACL_MEM_MALLOC_HUGE_FIRST));
+            if (used) CHECK(aclrtMemset(block, size, 0, size));
+            CHECK(aclrtFree(block));
+        }
+        double mean = (now() - start) / 10;
+        if (mean < best) best = mean;
+    }
+    return best;
+}
+
 static void operator_call(char** window) {
     char line[64];
     Gradient large = make(16, 64, 128, atoi(window[0]), atoi(window[1]), atoi(window[2]));
@@ -150,6 +206,9 @@ int main(int count, char** arguments) {
         sample();
         printf("[%.9f, %.9f]\n", shortest(0), shortest(1));
     }
+    if (!strcmp(what, "objects")) printf("%.9f\n", objects());
+    if (!strcmp(what, "memory"))
+        printf("[%.9f, %.9f, %.9f]\n", memory(4 << 20, 0), memory(256 << 20, 0), memory(256 << 20, 1));
     if (!strcmp(what, "operator") && count == 5) operator_call(arguments + 2);
     CHECK(aclrtDestroyStream(stream));
     CHECK(aclrtResetDevice(0));

@@ -193,9 +193,9 @@ class Case:
             x = self.random().standard_normal(self.x_shape)
             if self.operator == "max":
                 args = (self.kernel, self.stride, self.padding, self.dilation, self.ceil)
-                indices = reference.max_pool2d_indices(x, *args)
+                indices = reference.max_pool_indices(x, *args)
             else:
-                indices = reference.adaptive_max_pool2d_indices(x, self.output_size)
+                indices = reference.adaptive_max_pool_indices(x, self.output_size)
         return self.laid_out(indices.astype(dtype))
 
     def laid_out(self, planes_first: np.ndarray) -> np.ndarray:

@@ -32,6 +32,8 @@ def maximum(grad: Any = GRAD, x: Any = SHAPE, indices: Any = INDICES, kernel_siz
     return poolgrad.max_pool2d_with_indices_backward(grad, x, indices, kernel_size, **more)
 
 
+X, X16 = np.empty(SHAPE, np.float32), np.empty(SHAPE, np.float16)
+
 # What was passed, the call, the status, and the parameter that is blamed.
 REFUSED: list[tuple[str, Any, int, str]] = [
     ("no gradient", lambda: average(grad=None), 161001, "gradOutput"),
@@ -56,8 +58,12 @@ REFUSED: list[tuple[str, Any, int, str]] = [
     ("an unknown layout", lambda: maximum(data_format="CHWN"), 161002, "self"),
     ("a private layout", lambda: maximum(data_format="NC1HWC0"), 161002, "self"),
     ("unsigned indices", lambda: maximum(indices=INDICES.astype(np.uint32)), 161002, "indices"),
-    ("out of another shape", lambda: average(out=np.empty((2, 3, 8, 9), np.float32)), 161002, "self"),
-    ("out of another dtype", lambda: average(out=np.empty(SHAPE, np.float64)), 161002, "gradOutput"),
+    ("out of another shape", lambda: average(out=np.empty((2, 3, 8, 9), np.float32)), 161002, "gradInput"),
+    ("out of another rank", lambda: average(out=np.empty((3, 8, 8), np.float32)), 161002, "gradInput"),
+    ("out of another dtype", lambda: average(out=np.empty(SHAPE, np.float64)), 161002, "gradInput"),
+    ("x of another dtype", lambda: average(x=np.empty(SHAPE, np.float64)), 161002, "self"),
+    ("a gradient of another dtype", lambda: average(GRAD.astype(np.float64), X, out=X), 161002, "gradOutput"),
+    ("three dtypes", lambda: average(GRAD.astype(np.float64), X, out=X16), 161002, "gradInput"),
     ("read-only out", lambda: average(out=np.broadcast_to(np.float32(0), SHAPE)), 161002, "gradInput"),
     ("a cube mode beyond int8", lambda: average(cube_math_type=300), 161002, "cubeMathType"),
 ]
@@ -126,13 +132,48 @@ def test_unknown_products_are_answered_with_the_list(name: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Atlas A2", "Ascend910B", "ascend910b", " Atlas A2 ", "A200I A2 Box", "Atlas 800I A2"]
+    "name",
+    ["Atlas A2", "Ascend910B", "ascend910b", " Atlas A2 ", "A200I A2 Box", "A2", "910B3", "Ascend910B4"],
 )
 def test_products_by_any_of_their_names(name: str) -> None:
     assert np.array_equal(average(product=name), average())
     with pytest.raises(AclnnError) as caught:
         average(grad=GRAD.astype(np.float64), product=name)
     assert caught.value.product == "Atlas A2"
+
+
+@pytest.mark.parametrize(
+    ("function", "more"),
+    [
+        (poolgrad.avg_pool2d_backward, (2,)),
+        (poolgrad.adaptive_avg_pool3d_backward, ()),
+        (poolgrad.max_pool2d_with_indices_backward, (np.zeros((2, 3, 4, 4), np.int32), 2)),
+        (poolgrad.adaptive_max_pool2d_backward, (np.zeros((2, 3, 4, 4), np.int32),)),
+    ],
+)
+@pytest.mark.parametrize(
+    ("out", "got"),
+    [
+        (np.empty((2, 3, 8, 9), np.float32), r"\(2, 3, 8, 9\)"),
+        (np.empty((2, 3, 8, 8), np.float64), "float64"),
+        (np.empty((3, 8, 8), np.float32), r"3|\(3, 8, 8\)"),
+    ],
+)
+def test_a_wrong_out_is_to_blame_itself(function: Any, more: tuple[Any, ...], out: Any, got: str) -> None:
+    with pytest.raises(AclnnError, match=rf": (gradInput \(out\)|out): expected .*; got ({got})\."):
+        function(GRAD, (2, 3, 8, 8), *more, out=out)
+
+
+def test_nhwc_is_refused_with_the_product_that_takes_it_and_the_strides_that_express_it() -> None:
+    last = {"grad": np.ones((2, 4, 4, 3), np.float32), "x": (2, 8, 8, 3), "indices": np.zeros((2, 4, 4, 3), np.int32)}
+    with pytest.raises(AclnnError, match="Choose Ascend 950, which takes NHWC") as caught:
+        maximum(**last, data_format="NHWC", product="Atlas A2")
+    assert "as NCHW: shape (2, 3, 8, 8), strides (192, 1, 24, 3); all tensors alike." in str(caught.value)
+    first = {name: last[name].transpose(0, 3, 1, 2) for name in ("grad", "indices")}
+    x = np.empty(last["x"], np.float32).transpose(0, 3, 1, 2)
+    assert (x.shape, tuple(step // 4 for step in x.strides)) == ((2, 3, 8, 8), (192, 1, 24, 3))
+    result = maximum(**first, x=x, product="Atlas A2")
+    assert np.array_equal(result.transpose(0, 2, 3, 1), maximum(**last, data_format="NHWC"))
 
 
 def test_the_message_says_what_to_change() -> None:

@@ -12,7 +12,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from contract_cases import LEGAL, T
+from document import T
+from documents.max_pool2d_with_indices_backward import DOCUMENT as MAX
 from oracle import DTYPES, HALVES, INDEX_DTYPES, Guarded, assert_same_bits
 from test_paths import channels_last, described
 
@@ -645,7 +646,6 @@ def test_planes_are_cleared_wherever_they_begin(dtype: Any, taken: list[str]) ->
 
 def test_scratch_of_maxima_is_bounded() -> None:
     """Float32 needs no plane of its own, however long its rows and however many its channels."""
-    name = "aclnnMaxPool2dWithIndicesBackward"
     for threads, (height, width, channels), form in itertools.product(
         (1, 64, 1000), ((2, 2**28, 1), (2**14, 2**14, 64), (8, 2**20, 4096)), ("NCHW", "NHWC")
     ):
@@ -658,7 +658,7 @@ def test_scratch_of_maxima_is_bounded() -> None:
                 shapes = [
                     (1, channels, *size) if form == "NCHW" else (1, *size, channels) for size in ((height, width), out)
                 ]
-                values = LEGAL[name] | {
+                values = dict(MAX.legal) | {
                     "gradOutput": T(shapes[1], "float32", form),
                     "self": T(shapes[0], "float32", form),
                     "indices": T(shapes[1], "int32", form),
@@ -669,7 +669,7 @@ def test_scratch_of_maxima_is_bounded() -> None:
                     "dilation": (1,),
                 }
                 made = prepare(
-                    REGISTRY[name],
+                    REGISTRY[MAX.name],
                     ANY,
                     {key: described(value) for key, value in values.items()},
                     poolgrad.get_num_threads(),

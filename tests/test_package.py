@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import email
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import poolgrad
 from poolgrad.base import cache_directory as directory
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,6 +38,38 @@ def test_import_is_light() -> None:
         "import sys, poolgrad, poolgrad.acl; print([m for m in ('numba', 'torch', 'llvmlite') if m in sys.modules])"
     )
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_dir_shows_what_users_call() -> None:
+    names = "print(*(n for n in dir(poolgrad) if not n.startswith('_')))"
+    done = python(f"import poolgrad; {names}; from poolgrad import acl, precision; {names}")
+    alone, with_acl = (line.split() for line in done.stdout.splitlines())
+    assert alone == sorted(poolgrad.__all__)
+    assert with_acl == sorted([*poolgrad.__all__, "acl"]), "a module that is public and was imported is there, too"
+
+
+def test_dir_still_shows_what_python_has() -> None:
+    assert {"__version__", "__doc__", "__file__", "__all__"} < set(dir(poolgrad))
+
+
+def test_without_torch_its_module_says_what_to_install() -> None:
+    # None in sys.modules is how Python is told that there is no such module.
+    done = python("import sys; sys.modules['torch'] = None; import poolgrad, poolgrad.torch")
+    assert done.returncode == 1
+    *_, last = done.stderr.strip().splitlines()
+    assert last == (
+        "ModuleNotFoundError: poolgrad.torch needs torch, which is not installed here. Run: "
+        'pip install torch==2.13.0 (or, in a checkout of poolgrad: pip install ".[torch]"). '
+        "All else of poolgrad works without it."
+    )
+    assert "During handling" not in done.stderr
+
+
+def test_a_torch_that_lacks_something_is_not_called_missing(tmp_path: Path) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("import a_part_of_torch\n")
+    done = python("import poolgrad.torch", PYTHONPATH=str(tmp_path))
+    assert done.stderr.strip().splitlines()[-1] == "ModuleNotFoundError: No module named 'a_part_of_torch'"
 
 
 def test_refused_calls_need_no_kernels() -> None:
@@ -217,12 +252,57 @@ def test_many_processes_start_at_once(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: Any) -> Path:
-    where = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(where), str(ROOT)]
+def built(tmp_path_factory: Any) -> Path:
+    """A directory with the source distribution, and the wheel that was built from it."""
+    where: Path = tmp_path_factory.mktemp("built")
+    command = [sys.executable, "-m", "build", "--outdir", str(where), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True, timeout=240)
-    (built,) = where.glob("*.whl")
-    return built
+    return where
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    (found,) = built.glob("*.whl")
+    return found
+
+
+def test_source_distribution_passes_its_own_tests(built: Path, tmp_path: Path) -> None:
+    """Those that read what lies around the package, and need no kernels: these would be compiled once more."""
+    (archive,) = built.glob("*.tar.gz")
+    subprocess.run(["tar", "-xf", archive, "-C", tmp_path], check=True)
+    (unpacked,) = tmp_path.iterdir()
+    documents = {path.name for path in ROOT.glob("*.md")}
+    assert documents == {path.name for path in unpacked.glob("*.md")}
+    assert {"ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "DEVIATIONS.md"} <= documents
+    environment = os.environ | {"PYTHONPATH": str(unpacked / "src")}
+    command = [sys.executable, "-m", "pytest", "-q", "tests/test_docs.py", "-k", "not examples and not demo"]
+    done = subprocess.run(
+        command, cwd=unpacked, env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    where = subprocess.run(
+        [sys.executable, "-c", "import poolgrad; print(poolgrad.__file__)"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert where.stdout.startswith(str(unpacked))
+
+
+def test_package_page_has_no_links_to_files(wheel: Path) -> None:
+    """A page in an index has no neighbours that they could lead to."""
+    name = next(name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".dist-info/METADATA"))
+    metadata = email.message_from_bytes(zipfile.ZipFile(wheel).read(name))
+    page = metadata.get_payload(decode=True).decode("utf-8")
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert page.startswith("# poolgrad\n\nPooling gradients on the CPU")
+    assert not re.findall(r"\]\((?!https?://|#)[^)]*\)", page)
+    assert "![" not in page
+    headings = re.findall(r"^##.*$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert re.findall(r"^##.*$", page, re.MULTILINE) == headings
+    assert "中文说明 (README.zh.md)" in page
+    assert "docs/capi.md: how to use it" in page
 
 
 def test_wheel_is_pure_typed_and_complete(wheel: Path) -> None:

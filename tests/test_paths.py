@@ -12,7 +12,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from contract_cases import AVG, LEGAL, T
+from document import T
+from documents.avg_pool2d_backward import DOCUMENT as AVG
 
 import poolgrad
 from poolgrad.base.dtypes import DTYPES
@@ -627,9 +628,9 @@ def test_scratch_of_long_rows_is_bounded() -> None:
             }
             numbers = {"kernelSize": (kernel,), "stride": (stride,), "padding": (pad,), "countIncludePad": even}
             numbers["cubeMathType"] = 0
-            values = LEGAL[AVG] | tensors | numbers
+            values = dict(AVG.legal) | tensors | numbers
             made = prepare(
-                REGISTRY[AVG],
+                REGISTRY[AVG.name],
                 ANY,
                 {name: described(value) for name, value in values.items()},
                 poolgrad.get_num_threads(),
@@ -661,9 +662,9 @@ def test_scratch_is_bounded_for_any_plan() -> None:
                     "self": T((1, 1, size, size), dtype),
                     "gradInput": T((1, 1, size, size), dtype),
                 }
-                values = LEGAL[AVG] | tensors | {"kernelSize": (kernel,), "stride": (stride,)}
+                values = dict(AVG.legal) | tensors | {"kernelSize": (kernel,), "stride": (stride,)}
                 made = prepare(
-                    REGISTRY[AVG],
+                    REGISTRY[AVG.name],
                     ANY,
                     {name: described(value) for name, value in values.items()},
                     poolgrad.get_num_threads(),

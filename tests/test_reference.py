@@ -74,11 +74,11 @@ def test_channels_last_maxima_by_hand():
 
 def test_forward_indices_by_hand():
     x = np.array([[[1.0, 5.0, 2.0], [7.0, 3.0, 4.0], [0.0, 6.0, 8.0]]])
-    assert reference.max_pool2d_indices(x, (2, 2), (1, 1), (0, 0)).tolist() == [[[3, 1], [3, 8]]]
-    assert reference.max_pool2d_indices(x, (2, 2), (2, 2), (1, 1)).tolist() == [[[0, 1], [3, 8]]]
-    assert reference.max_pool2d_indices(x, (2, 2), (2, 2), (0, 0), ceil_mode=True).tolist() == [[[3, 5], [7, 8]]]
-    assert reference.max_pool2d_indices(x, (2, 2), (1, 1), (0, 0), dilation=(2, 2)).tolist() == [[[8]]]
-    assert reference.adaptive_max_pool2d_indices(x, (2, 1)).tolist() == [[[3], [8]]]
+    assert reference.max_pool_indices(x, (2, 2), (1, 1), (0, 0)).tolist() == [[[3, 1], [3, 8]]]
+    assert reference.max_pool_indices(x, (2, 2), (2, 2), (1, 1)).tolist() == [[[0, 1], [3, 8]]]
+    assert reference.max_pool_indices(x, (2, 2), (2, 2), (0, 0), ceil_mode=True).tolist() == [[[3, 5], [7, 8]]]
+    assert reference.max_pool_indices(x, (2, 2), (1, 1), (0, 0), dilation=(2, 2)).tolist() == [[[8]]]
+    assert reference.adaptive_max_pool_indices(x, (2, 1)).tolist() == [[[3], [8]]]
 
 
 @pytest.mark.parametrize("index", [-1, 4, 2**40])
@@ -142,6 +142,23 @@ def test_hf32_bit_by_bit(bits, kept, expected):
 
 def test_hf32_keeps_nan():
     assert np.isnan(reference.round_to_hf32(np.float32([np.nan]), 10)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, BFLOAT16], ids=str)
+def test_a_signalling_nan_is_one_like_any_other(dtype):
+    """NumPy may warn of it where it is widened, divided or added; which of these depends on the processor."""
+    bits = np.array([1.0, np.inf, 2.0], dtype).view(f"u{np.dtype(dtype).itemsize}")
+    bits[1] += 1  # Inf but for the last bit of the mantissa
+    gradients, expected = bits.view(dtype).reshape(1, 1, 3), [1.0, np.nan, 2.0]
+    places = np.arange(3).reshape(1, 1, 3)
+    for answer in (
+        reference.avg_pool2d_backward(gradients, (1, 1, 3), (1, 1), (1, 1), (0, 0)),
+        reference.adaptive_avg_pool3d_backward(gradients[None], (1, 1, 1, 3)),
+        reference.max_pool2d_with_indices_backward(gradients, (1, 1, 3), places),
+        reference.rounded_to(reference.BFLOAT16, gradients),
+    ):
+        assert np.array_equal(answer.ravel().tolist(), expected, equal_nan=True)
+    assert reference.max_pool_indices(gradients, (1, 3), (1, 1), (0, 0)).tolist() == [[[1]]]
 
 
 @pytest.mark.parametrize(

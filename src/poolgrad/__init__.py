@@ -20,3 +20,10 @@ __all__ = [
     "set_num_threads",
     *_functions,
 ]
+
+_PUBLIC_MODULES = ("acl", "torch")
+
+
+def __dir__() -> list[str]:
+    """What users call; the modules that make it are theirs to import by name, and would only hide it."""
+    return [name for name in globals() if name in __all__ or name in _PUBLIC_MODULES or name.startswith("__")]

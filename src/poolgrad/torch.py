@@ -1,113 +1,260 @@
 """Pooling for torch on the CPU: the forward pass is torch's own, the gradient is poolgrad's.
 
-The functions have the names and arguments of ``torch.nn.functional`` and take part in autograd once (the gradient of
-the gradient is not defined).
+The functions have the names and arguments of ``torch.nn.functional``. They can be differentiated any number of times,
+backwards and forwards, by ``torch.autograd`` and by ``torch.func``, and ``torch.func.vmap`` takes them.
+
+One idea makes that short. An average is linear, and so is a maximum once it is known where the maxima stand. A linear
+map has two sides: it pools, and its transpose spreads gradients. Each side is the other's gradient, and each is its own
+tangent map, so the two classes ``_Pool`` and ``_Spread`` call each other for derivatives of any order.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch.autograd.function import once_differentiable
+try:
+    import torch
+except ModuleNotFoundError as error:
+    if error.name != "torch":  # it is there, and lacks something itself
+        raise
+    raise ModuleNotFoundError(
+        "poolgrad.torch needs torch, which is not installed here. Run: pip install torch==2.13.0 "
+        '(or, in a checkout of poolgrad: pip install ".[torch]"). '
+        "All else of poolgrad works without it.",
+        name="torch",
+    ) from None
 from torch.nn import functional
 
 from . import functional as gradients
-
-__all__ = ["adaptive_avg_pool3d", "adaptive_max_pool2d", "avg_pool2d", "max_pool2d"]
-
-
-def avg_pool2d(
-    input: torch.Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> torch.Tensor:
-    """2-D average pooling."""
-    return _AvgPool2d.apply(input, (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+from .contract.operator import Operator
+from .contract.parameters import REQUIRED, Parameter, Role
+from .operators import REGISTRY
 
 
-def adaptive_avg_pool3d(input: torch.Tensor, output_size: Any) -> torch.Tensor:
-    """3-D adaptive average pooling."""
-    return _AdaptiveAvgPool3d.apply(input, output_size)
+def _function(operator: Operator) -> Callable[..., Any]:
+    """The pooling whose gradient the operator is, with the arguments of torch's function of the same name."""
+    name = operator.torch
+    numbers = [p for p in operator.numbers if p.role is not Role.CUBE_MATH_TYPE]
+    has_indices, is_adaptive = Role.INDICES in operator.by_role, Role.KERNEL not in operator.by_role
+    forward = getattr(functional, name)
+    parameters = [inspect.Parameter("input", _ANY)]
+    if is_adaptive:
+        parameters.append(inspect.Parameter("output_size", _ANY))
+    for p in numbers:
+        parameters.append(inspect.Parameter(p.python_name, _ANY, default=_default(p)))
+    if has_indices:
+        parameters.append(inspect.Parameter("return_indices", _ANY, default=False))
+    signature = inspect.Signature(parameters)
+
+    def spread(*tensors_and_numbers: Any) -> Any:
+        return getattr(gradients, operator.python_name)(*tensors_and_numbers)
+
+    def pooling(*given: Any, **named: Any) -> Any:
+        bound = signature.bind(*given, **named)
+        bound.apply_defaults()
+        x, *arguments = bound.args
+        return_indices = arguments.pop() if has_indices else False
+        own = () if is_adaptive else tuple(arguments)  # of the gradient, whose shape tells an output size
+        if x.dtype in _HALVES and torch.is_autocast_enabled("cpu") and _widens(name, len(operator.axes)):
+            x = x.float()  # as torch does, out of our sight: the gradient would be of another type than the input
+        axes = len(operator.axes)
+        if not has_indices:
+            sides = _Sides(axes, lambda x, _: forward(x, *arguments), lambda grad, x, _: spread(grad, x, *own))
+            return _Pool.apply(x, None, sides)
+        sides = _Sides(axes, partial(_gather, axes=axes), lambda grad, x, indices: spread(grad, x, indices, *own))
+        output, indices = _Maximum.apply(x, lambda x: forward(x, *arguments, return_indices=True), sides)
+        return (output, indices) if return_indices else output
+
+    pooling.__name__ = pooling.__qualname__ = name
+    pooling.__doc__ = f"torch.nn.functional.{name}, with {operator.summary} by poolgrad."
+    pooling.__signature__ = signature  # type: ignore[attr-defined]
+    return pooling
 
 
-def max_pool2d(
-    input: torch.Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """2-D max pooling; with ``return_indices`` also where each maximum stood."""
-    output, indices = _MaxPool2d.apply(input, (kernel_size, stride, padding, dilation, ceil_mode))
-    return (output, indices) if return_indices else output
+def _default(parameter: Parameter) -> Any:
+    """What torch's functions have in its place: one number for all axes, None for one that follows."""
+    if parameter.default is REQUIRED:
+        return inspect.Parameter.empty
+    if parameter.optional:
+        return None
+    return parameter.default[0] if parameter.kind == "ints" else parameter.default
 
 
-def adaptive_max_pool2d(input: torch.Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """2-D adaptive max pooling; with ``return_indices`` also where each maximum stood."""
-    output, indices = _AdaptiveMaxPool2d.apply(input, output_size)
-    return (output, indices) if return_indices else output
+_ANY = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_HALVES = (torch.float16, torch.bfloat16)
 
 
-class _AvgPool2d(torch.autograd.Function):
+@cache
+def _widens(name: str, axes: int) -> bool:
+    """Whether torch computes that function in float32 where it is told to cast by itself."""
+    tiny = torch.zeros((1, 1, *[1] * axes), dtype=torch.bfloat16)
+    return getattr(functional, name)(tiny, 1).dtype is torch.float32
+
+
+_FUNCTIONS = {operator.torch: _function(operator) for operator in REGISTRY.values() if operator.torch}
+globals().update(_FUNCTIONS)
+__all__ = sorted(_FUNCTIONS)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable[..., Any]: ...
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """One pooling as a linear map: what it does to an input, and what its transpose does to a gradient.
+
+    ``indices`` are None for averages. The transpose takes the input for its shape and layout alone.
+    """
+
+    axes: int  # along how many axes it pools
+    pool: Callable[[Any, Any], Any]  # (x, indices)
+    spread: Callable[[Any, Any, Any], Any]  # (grad, x, indices)
+
+
+def _with_its_signature(forward: Any) -> Any:
+    """torch wants to know the signature in every call, and Python makes it anew each time if it is not kept."""
+    forward.__signature__ = inspect.signature(forward)
+    return forward
+
+
+class _Pool(torch.autograd.Function):
+    """The map itself."""
+
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, arguments: tuple[Any, ...]) -> torch.Tensor:
-        ctx.save_for_backward(x)
-        ctx.arguments = arguments
-        return functional.avg_pool2d(x, *arguments)
+    @_with_its_signature
+    def forward(x: torch.Tensor, indices: torch.Tensor | None, sides: _Sides) -> torch.Tensor:
+        return sides.pool(x, indices)
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
-        (x,) = ctx.saved_tensors
-        return gradients.avg_pool2d_backward(grad.detach(), x.detach(), *ctx.arguments), None
-
-
-class _AdaptiveAvgPool3d(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, output_size: Any) -> torch.Tensor:
-        ctx.save_for_backward(x)
-        return functional.adaptive_avg_pool3d(x, output_size)
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        x, indices, ctx.sides = inputs
+        _save(ctx, x, indices)
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
-        (x,) = ctx.saved_tensors
-        return gradients.adaptive_avg_pool3d_backward(grad.detach(), x.detach()), None
+    def backward(ctx: Any, grad: torch.Tensor | None) -> tuple[Any, ...]:
+        if grad is None:
+            return None, None, None
+        return _Spread.apply(grad, *ctx.saved_tensors, ctx.sides), None, None
 
-
-class _MaxPool2d(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, arguments: tuple[Any, ...]) -> tuple[torch.Tensor, torch.Tensor]:
-        output, indices = functional.max_pool2d(x, *arguments, return_indices=True)
-        ctx.save_for_backward(x, indices)
-        ctx.arguments = arguments
+    def jvp(ctx: Any, tangent: torch.Tensor, *_: Any) -> torch.Tensor:
+        _, indices = ctx.saved_tensors
+        return _Pool.apply(tangent, indices, ctx.sides)
+
+
+class _Maximum(torch.autograd.Function):
+    """Finds the maxima, and is then the map that takes the values at their places."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    @_with_its_signature
+    def forward(x: torch.Tensor, find: Callable[[Any], Any], sides: _Sides) -> tuple[torch.Tensor, torch.Tensor]:
+        return find(x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:
+        x, _, ctx.sides = inputs
+        _, indices = output
         ctx.mark_non_differentiable(indices)
-        return output, indices
+        _save(ctx, x, indices)
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: torch.Tensor, _: Any) -> tuple[Any, ...]:
+    def backward(ctx: Any, grad: torch.Tensor | None, _: Any) -> tuple[Any, ...]:
+        return _Pool.backward(ctx, grad)
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: torch.Tensor, *_: Any) -> tuple[torch.Tensor, None]:
+        return _Pool.jvp(ctx, tangent), None
+
+
+class _Spread(torch.autograd.Function):
+    """The transposed map. ``x`` is there for its shape and layout; its values are never read."""
+
+    @staticmethod
+    @_with_its_signature
+    def forward(grad: torch.Tensor, x: torch.Tensor, indices: torch.Tensor | None, sides: _Sides) -> torch.Tensor:
+        try:
+            grad, x = grad.detach(), x.detach()
+        except RuntimeError:  # as the tensors of torch's older vmap answer
+            return _spread_in_older_vmap(grad, x, indices, sides)
+        return sides.spread(grad, x, indices)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+        _, x, indices, ctx.sides = inputs
+        _save(ctx, x, indices)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor | None) -> tuple[Any, ...]:
+        if grad is None:
+            return None, None, None, None
         x, indices = ctx.saved_tensors
-        return gradients.max_pool2d_with_indices_backward(grad.detach(), x.detach(), indices, *ctx.arguments), None
-
-
-class _AdaptiveMaxPool2d(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, output_size: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        output, indices = functional.adaptive_max_pool2d(x, output_size, return_indices=True)
-        ctx.save_for_backward(x, indices)
-        ctx.mark_non_differentiable(indices)
-        return output, indices
+        # torch's own gradients depend on x too, with a derivative of zero: whoever asks for it gets zeros, no error.
+        zeros = torch.zeros_like(x) if ctx.needs_input_grad[1] else None
+        return _Pool.apply(grad, indices, ctx.sides), zeros, None, None
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: torch.Tensor, _: Any) -> tuple[Any, ...]:
+    def jvp(ctx: Any, tangent: torch.Tensor | None, *_: Any) -> torch.Tensor:
         x, indices = ctx.saved_tensors
-        return gradients.adaptive_max_pool2d_backward(grad.detach(), x.detach(), indices), None
+        return torch.zeros_like(x) if tangent is None else _Spread.apply(tangent, x, indices, ctx.sides)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], grad: Any, x: Any, indices: Any, sides: _Sides) -> tuple[Any, int]:
+        many = info.batch_size
+        one = x if in_dims[1] is None else x.select(in_dims[1], 0)
+        grads, places = _stack(grad, in_dims[0], many), _stack(indices, in_dims[2], many)
+        return _spread_together(grads, one, places, sides), 0
+
+
+def _save(ctx: Any, x: torch.Tensor, indices: torch.Tensor | None) -> None:
+    ctx.save_for_backward(x, indices)
+    ctx.save_for_forward(x, indices)
+    ctx.set_materialize_grads(False)
+
+
+def _gather(x: torch.Tensor, indices: torch.Tensor, axes: int) -> torch.Tensor:
+    planes, places = x.shape[:-axes], indices.shape[-axes:]
+    flat = x.reshape(*planes, math.prod(x.shape[-axes:]))
+    return flat.gather(-1, indices.reshape(*planes, math.prod(places))).reshape(indices.shape)
+
+
+def _stack(tensor: torch.Tensor | None, axis: int | None, many: int) -> Any:
+    """The tensors of ``many`` calls along the first axis; all have the same one if no axis tells them apart."""
+    if tensor is None:
+        return None
+    return tensor.expand(many, *tensor.shape) if axis is None else tensor.movedim(axis, 0)
+
+
+def _spread_together(grads: Any, x: torch.Tensor, indices: Any, sides: _Sides) -> torch.Tensor:
+    """Many calls as one whose batch holds them all. One ``x`` will do, since it is not read."""
+    many = len(grads)
+    if x.dim() == sides.axes + 1:  # one call has no batch
+        return _Spread.apply(grads, x.expand(many, *x.shape), indices, sides)
+    batch = len(x)
+    result = _Spread.apply(
+        grads.flatten(0, 1),
+        x[:1].expand(many * batch, *x.shape[1:]),
+        None if indices is None else indices.flatten(0, 1),
+        sides,
+    )
+    return result.unflatten(0, (many, batch))
+
+
+def _spread_in_older_vmap(grad: torch.Tensor, x: torch.Tensor, indices: Any, sides: _Sides) -> torch.Tensor:
+    """torch.autograd itself (vectorize=True, is_grads_batched=True) has a vmap that asks no function for its rule.
+
+    It hides the batch from us: we take the gradient out of it, and put the result in.
+    """
+    level = torch._C._vmapmode_increment_nesting() - 1
+    torch._C._vmapmode_decrement_nesting()
+    grads = torch._remove_batch_dim(grad, level, 1, 0)
+    return torch._add_batch_dim(_spread_together(grads, x, _stack(indices, None, len(grads)), sides), 0, level)

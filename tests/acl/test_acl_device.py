@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from acl_helpers import Gate, assert_prints, background, finish, malloc, new_stream, stream_of
 
+from poolgrad.acl import constants as c
 from poolgrad.acl import device, events, memory, messages, objects, state, streams
 from poolgrad.acl.handles import CONTEXT, HANDLES
 from poolgrad.base.products import A2, A3
@@ -41,8 +42,6 @@ def test_every_call_before_init_and_after_finalize_is_refused() -> None:
             device.aclrtSetDevice(0),
             device.aclrtResetDevice(0),
             device.aclrtGetDevice(),
-            device.aclrtGetDeviceCount(),
-            device.aclrtGetRunMode(),
             device.aclrtCreateContext(0),
             device.aclrtDestroyContext(None),
             device.aclrtSetCurrentContext(None),
@@ -60,10 +59,32 @@ def test_every_call_before_init_and_after_finalize_is_refused() -> None:
     assert "finalized" in text()
 
 
+def test_questions_that_need_no_device_are_answered_at_any_time() -> None:
+    """Programs ask how many devices there are before they initialise anything."""
+
+    def answers() -> tuple[object, object]:
+        return device.aclrtGetDeviceCount(), device.aclrtGetRunMode()
+
+    assert answers() == ((1, 0), (c.ACL_HOST, 0))
+    device.aclInit(None)
+    assert answers() == ((1, 0), (c.ACL_HOST, 0))
+    device.aclFinalize()
+    assert answers() == ((1, 0), (c.ACL_HOST, 0))
+
+
 def test_the_soc_name_is_always_answered() -> None:
-    assert device.aclrtGetSocName() == "Ascend910B"
+    assert device.aclrtGetSocName() == "Ascend910B1"
     device.set_product("Ascend 950")
-    assert device.aclrtGetSocName() == "Ascend950"
+    assert device.aclrtGetSocName() == "Ascend950PR_9599"
+
+
+def test_the_soc_name_is_the_one_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POOLGRAD_PRODUCT", "Ascend910_9392")
+    assert device.aclInit(None) == 0
+    monkeypatch.delenv("POOLGRAD_PRODUCT")
+    assert (device.aclrtGetSocName(), device.product()) == ("Ascend910_9392", A3)
+    device.set_product("910B3")
+    assert (device.aclrtGetSocName(), device.product()) == ("Ascend910B3", A2)
 
 
 def test_finalize_ends_contexts_streams_events_and_memory(runtime: None) -> None:
@@ -229,7 +250,8 @@ def test_the_product_stays_while_the_runtime_is_up(monkeypatch: pytest.MonkeyPat
 def test_environment_of_a_fresh_process() -> None:
     """Read when it is needed, in a process that only has the variable."""
     program = "from poolgrad.acl import device, messages\nprint(device.aclInit(None), device.aclrtGetSocName())"
-    assert_prints(program, "0 Ascend310P", POOLGRAD_PRODUCT="atlas INFERENCE series")
+    assert_prints(program, "0 Ascend310P3", POOLGRAD_PRODUCT="atlas INFERENCE series")
+    assert_prints(program, "0 Ascend310P1", POOLGRAD_PRODUCT="Ascend310P1")
     assert_prints(program, "100000 None", POOLGRAD_PRODUCT="garbage")
 
 
@@ -237,6 +259,8 @@ def test_environment_of_a_fresh_process() -> None:
 def test_garbage_for_the_number_of_devices(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("POOLGRAD_DEVICES", value)
     assert device.aclInit(None) == 100000
+    assert "POOLGRAD_DEVICES" in text()
+    assert device.aclrtGetDeviceCount() == (None, 100000)
     assert "POOLGRAD_DEVICES" in text()
 
 
@@ -246,7 +270,9 @@ def test_the_number_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert device.aclrtSetDevice(1) == 107001
     device.aclFinalize()
     monkeypatch.setenv("POOLGRAD_DEVICES", "3")
+    assert device.aclrtGetDeviceCount() == (3, 0)
     device.aclInit(None)
+    monkeypatch.setenv("POOLGRAD_DEVICES", "4")
     assert device.aclrtGetDeviceCount() == (3, 0)
     assert device.aclrtSetDevice(2) == 0
     assert device.aclrtGetDevice() == (2, 0)

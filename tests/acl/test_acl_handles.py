@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from poolgrad.acl.handles import HANDLES, KINDS, STREAM, TENSOR, Handles
+from poolgrad.acl.handles import HANDLES, KINDS, STREAM, TENSOR, Handles, first_of_program
 
 
 def test_a_handle_leads_to_its_object_and_only_as_its_kind() -> None:
@@ -51,13 +51,14 @@ def test_tokens_can_be_no_address_of_a_program() -> None:
         ("live", STREAM, "a tensor, not a stream"),
         ("dead", STREAM, "a destroyed stream"),
         ("dead", "int array", "a destroyed stream, not an int array"),
-        ("next", TENSOR, "not a handle"),
-        ("odd", TENSOR, "not a handle"),
-        (0x7F0000000000, TENSOR, "not a handle"),
-        (-16, TENSOR, "not a handle"),
-        (2**200, TENSOR, "not a handle"),
-        ("a text", TENSOR, "not a handle"),
-        (1.5, TENSOR, "not a handle"),
+        ("next", TENSOR, "HEX, not a handle"),
+        ("odd", TENSOR, "HEX, not a handle"),
+        (0x7F0000000000, TENSOR, "0x7f0000000000, not a handle"),
+        (-16, TENSOR, "-16, not a handle"),
+        (2**200, TENSOR, f"{2**200}, not a handle"),
+        ("a text", TENSOR, "a str, not a handle"),
+        (1.5, TENSOR, "a float, not a handle"),
+        (np.zeros(2), TENSOR, "a numpy.ndarray, not a handle"),
     ],
 )
 def test_descriptions(token: object, wanted: str, text: str) -> None:
@@ -65,7 +66,24 @@ def test_descriptions(token: object, wanted: str, text: str) -> None:
     live, dead = handles.new(TENSOR, "x"), handles.new(STREAM, "y")
     handles.drop(dead, STREAM)
     known: dict[object, int] = {"live": live, "dead": dead, "next": live + 16, "odd": live + 1}
-    assert handles.describe(known.get(token, token), wanted) == text
+    given = known.get(token, token) if isinstance(token, str) else token
+    assert handles.describe(given, wanted) == text.replace("HEX", f"{given:#x}" if isinstance(given, int) else "")
+
+
+def test_handles_that_a_program_gives_out() -> None:
+    """They are told apart from our own, and from those that were not given out yet."""
+    handles = Handles()
+    ours, first = handles.new(TENSOR, "x"), first_of_program(TENSOR)
+    handles.adopt(first, TENSOR, "y")
+    handles.adopt(first + 16, TENSOR, "z")
+    assert handles.get(first, TENSOR) == "y"
+    assert handles.get(ours, TENSOR) == "x"
+    assert handles.drop(first, TENSOR) == "y"
+    assert handles.describe(first, TENSOR) == "a destroyed tensor"
+    assert handles.describe(first + 16, STREAM) == "a tensor, not a stream"
+    assert handles.describe(first + 32, TENSOR).endswith("not a handle")
+    assert handles.describe(ours + 16, TENSOR).endswith("not a handle")
+    assert handles.describe(first_of_program(STREAM), STREAM).endswith("not a handle")
 
 
 def test_threads_that_make_handles_get_different_ones_and_one_drop_wins() -> None:

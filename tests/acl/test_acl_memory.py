@@ -85,6 +85,12 @@ def test_a_backing_without_memory_leaves_the_arena_as_it_was() -> None:
         def reserve(self, size: int) -> tuple[int, object]:
             raise MemoryError
 
+        def touch(self, address: int, nbytes: int) -> None:
+            pass
+
+        def holds(self, address: int) -> bool:
+            return False
+
     arena = Arena(Empty(), 1000)
     assert arena.alloc(10) is None
     assert arena.used == 0
@@ -107,6 +113,12 @@ def test_another_backing_takes_the_place_by_one_object() -> None:
         def reserve(self, size: int) -> tuple[int, object]:
             self.place += 4096
             return self.place, Part(self.place)
+
+        def touch(self, address: int, nbytes: int) -> None:
+            pass
+
+        def holds(self, address: int) -> bool:
+            return False
 
     arena = Arena(Mapping(), 1 << 20)
     address = arena.alloc(100)
@@ -374,7 +386,7 @@ import mmap, os
 import numpy as np
 from poolgrad.acl import device, memory
 device.aclInit(None)
-address, _ = memory.aclrtMalloc(1 << 16, 0)
+address, _ = memory.aclrtMalloc(3 * mmap.PAGESIZE, 0)
 file = os.open({str(tmp_path / "file")!r}, os.O_CREAT | os.O_RDWR)
 os.ftruncate(file, 3 * mmap.PAGESIZE)
 pages = np.frombuffer(mmap.mmap(file, 3 * mmap.PAGESIZE), np.uint8)

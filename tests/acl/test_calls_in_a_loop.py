@@ -89,6 +89,58 @@ def test_an_equal_call_on_other_tensors_asks_all_rows(loop: Loop, asked: list[ob
         assert (each.result() == np.repeat(np.repeat(each.grad_data, 2, 2), 2, 3) / 4).all()
 
 
+def describe_again(loop: Loop, **changes: Any) -> None:
+    """New objects in place of those of the loop, which are destroyed; equal ones, but for what is changed."""
+    for tensor in (loop.grad, loop.self, loop.out):
+        assert acl.aclDestroyTensor(tensor) == 0
+    for array in (loop.kernel, loop.padding):
+        assert acl.aclDestroyIntArray(array) == 0
+    facts = {"at": loop.grad_at, "offset": 0, "storage": (1, 2, 2, 2)} | changes
+    loop.grad = acl.aclCreateTensor((1, 2, 2, 2), 0, None, facts["offset"], 0, facts["storage"], facts["at"]) or 0
+    loop.self = describe((1, 2, 4, 4), "float32", "NCHW")
+    loop.out = describe((1, 2, 4, 4), "float32", "NCHW", loop.out_at)
+    loop.kernel, loop.padding = acl.aclCreateIntArray([2]), acl.aclCreateIntArray([0])
+
+
+def test_new_objects_that_are_equal_to_the_last_ones_ask_no_row_again(loop: Loop, asked: list[object]) -> None:
+    """A program that makes its tensors and arrays for each call does the same all the time."""
+    for _ in range(3):
+        describe_again(loop)
+        loop.run()
+        loop.run()
+    assert not asked
+    assert (loop.result() == np.repeat(np.repeat(loop.grad_data, 2, 2), 2, 3) / 4).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "row"),
+    [
+        ({"at": 16}, "storage-in-block"),
+        ({"offset": 1}, "view-in-storage"),
+        ({"storage": (9,)}, "storage-in-block"),
+        ({"storage": (7,)}, "view-in-storage"),
+    ],
+    ids=str,
+)
+def test_new_objects_that_differ_are_noticed(
+    loop: Loop, asked: list[object], changes: dict[str, object], row: str
+) -> None:
+    describe_again(loop, **changes)
+    assert loop.launch(loop.plan()) == 161002
+    assert f"; rule {row}:" in (acl.aclGetRecentErrMsg() or "")
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("name", ["grad", "self", "out", "kernel", "padding"])
+def test_of_new_objects_that_are_equal_one_may_be_gone(loop: Loop, asked: list[object], name: str) -> None:
+    describe_again(loop)
+    executor = loop.plan()
+    destroy = acl.aclDestroyIntArray if name in ("kernel", "padding") else acl.aclDestroyTensor
+    assert destroy(getattr(loop, name)) == 0
+    assert loop.launch(executor) == 161002
+    assert "; rule objects-live:" in (acl.aclGetRecentErrMsg() or "")
+
+
 def over(loop: Loop, address: int) -> None:
     loop.workspace = address
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any
 
@@ -262,6 +263,93 @@ def test_phase_two_refuses(stream: int, line: tuple[str, Any, int, str]) -> None
         assert np.array_equal(call.result(), untouched, equal_nan=True)
 
 
+HOST = np.zeros(1 << 16, np.uint8)
+
+
+def freed_block() -> int:
+    address, ret = acl.aclrtMalloc(1 << 16, 0)
+    assert ret == 0
+    assert acl.aclrtFree(address) == 0
+    return int(address)
+
+
+# Each line: what an address is, the address, and what every message about it says.
+NO_DEVICE_MEMORY: list[tuple[str, Any, str]] = [
+    ("freed", freed_block, "freed by aclrtFree"),
+    ("host", lambda: HOST.ctypes.data, "memory of the host"),
+    ("host, allocated", lambda: acl.aclrtMallocHost(1 << 16)[0], "memory of the host"),
+    ("nothing", lambda: 4096, "no memory"),
+    ("beyond the top", lambda: 2**64 - 64, "no memory"),
+]
+
+
+@pytest.mark.parametrize("line", NO_DEVICE_MEMORY, ids=lambda line: line[0])
+def test_messages_say_what_is_at_an_address(stream: int, line: tuple[str, Any, str]) -> None:
+    _, make, text = line
+    calls = {name: AvgCall() for name in ("workspace", "grad", "out", "self")}
+    address = make()  # last: a new block might lie where the freed one was
+    answers = [
+        lambda: acl.aclrtFree(address),
+        lambda: acl.aclrtMemcpy(address, 64, HOST, 64, acl.ACL_MEMCPY_HOST_TO_DEVICE),
+        lambda: acl.aclrtMemcpy(HOST, 64, address, 64, acl.ACL_MEMCPY_DEVICE_TO_HOST),
+        lambda: calls["workspace"].run(stream, workspace=address),
+        *(functools.partial(calls[name].run, stream) for name in ("grad", "out", "self")),
+    ]
+    for name in ("grad", "out", "self"):
+        assert acl.aclSetRawTensorAddr(getattr(calls[name], name), address) == 0
+    for answer in answers:
+        assert answer() in (107000, 107017, 161002)
+        told = message()
+        assert f"{address:#x}" in told
+        assert text in told
+        if text == "memory of the host" and "aclrtFree:" not in told:
+            assert "opy it with aclrtMemcpy" in told
+
+
+def test_messages_say_that_an_address_is_null(stream: int) -> None:
+    call = AvgCall()
+    assert acl.aclSetRawTensorAddr(call.grad, None) == 0
+    assert call.run(stream) == 161002
+    assert "got null" in message()
+
+
+def test_a_block_that_was_freed_twice_and_one_of_the_other_kind(stream: int) -> None:
+    assert acl.aclrtFree(freed_block()) == 107017
+    assert "freed by aclrtFree already" in message()
+    pinned, _ = acl.aclrtMallocHost(64)
+    assert acl.aclrtFree(pinned) == 107017
+    assert "free it with aclrtFreeHost" in message()
+    assert acl.aclrtFreeHost(pinned) == 0
+    assert acl.aclrtFreeHost(pinned) == 107017
+    assert "freed by aclrtFreeHost already" in message()
+    device, _ = acl.aclrtMalloc(64, 0)
+    assert acl.aclrtFreeHost(device) == 107017
+    assert "free it with aclrtFree" in message()
+
+
+@pytest.mark.parametrize(
+    ("place", "maker", "given", "text"),
+    [
+        (0, "aclCreateTensor", 0x7F0000000000, "0x7f0000000000, not a handle"),
+        (0, "aclCreateTensor", np.zeros(4), "a numpy.ndarray, not a handle"),
+        (1, "aclCreateTensor", [1, 2], "a list, not a handle"),
+        (2, "aclCreateIntArray", [4, 4], "a list, not a handle"),
+        (2, "aclCreateIntArray", (4,), "a tuple, not a handle"),
+        (2, "aclCreateIntArray", 4, "0x4, not a handle"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_messages_say_what_came_in_the_place_of_a_handle(
+    stream: int, place: int, maker: str, given: Any, text: str
+) -> None:
+    arguments = list(AvgCall().arguments())
+    arguments[place] = given
+    assert phase_one(AVG, *arguments)[2] == 161002
+    told = message()
+    assert f"got {text}" in told
+    assert f"Pass what {maker} returned" in told
+
+
 @pytest.mark.parametrize(
     ("workspace", "size"), [("here", 0), (None, "large"), (1.5, 100), (None, -2), (object(), 2**80)]
 )
@@ -315,6 +403,8 @@ VIEWS: list[tuple[str, tuple[int, ...], int, int, str | None]] = [
     ("offset beyond the storage", (16, 16, 4, 1), 49, 64, "view-in-storage"),
     ("negative strides before the storage", (16, 16, -4, -1), 14, 64, "view-in-storage"),
     ("storage too small", (16, 16, 4, 1), 0, 15, "view-in-storage"),
+    ("offset beyond all memory", (16, 16, 4, 1), 2**62, 64, "view-in-storage"),
+    ("storage beyond all memory", (16, 16, 4, 1), 2**62, 2**62 + 16, "view-in-storage"),
     ("storage shape beyond the block", (16, 16, 4, 1), 0, 65, "storage-in-block"),
     ("broadcast", (0, 0, 4, 0), 0, 64, "output-overlaps-itself"),
     ("overlapping rows", (16, 16, 3, 1), 0, 64, "output-overlaps-itself"),

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import struct
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from acl_helpers import background, finish
 
 from poolgrad import acl
+from poolgrad.acl.handles import HANDLES, INT_ARRAY, STEP, first_of_program
 from poolgrad.capi import calls
 from poolgrad.capi.calls import CALLS, answer
+from poolgrad.capi.notes import Notes
 from poolgrad.capi.prototypes import REMOTE
 
 NUMBERS = {prototype.name: number for number, prototype in enumerate(REMOTE)}
 
 
-def message(name: str, *words: int, null_place: int = 0, data: bytes = b"") -> bytes:
+def message(
+    name: str, *words: int, null_place: int = 0, core: int = 5, data: bytes = b"", brought: bytes = b""
+) -> bytes:
     unsigned = (word % 2**64 for word in words)
-    size = 8 * (4 + len(words)) + len(data)
-    return struct.pack(f"<4q{len(words)}Q", NUMBERS[name], null_place, 5, size, *unsigned) + data
+    size = 8 * (5 + len(words)) + len(data) + len(brought)
+    head = (NUMBERS[name], null_place, core, size, len(brought))
+    return struct.pack(f"<5q{len(words)}Q", *head, *unsigned) + data + brought
 
 
 def ask(name: str, *words: int, **more: Any) -> tuple[int, bytes]:
@@ -120,3 +127,90 @@ def test_long_messages_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(CALLS[NUMBERS["aclnnFinalize"]], "function", talkative)
     assert len(ask("aclnnFinalize")[1]) == calls.LONGEST_TEXT
+
+
+class Program:
+    """Makes and destroys arrays without asking, and brings what it noted along."""
+
+    def __init__(self) -> None:
+        self.notes: list[bytes] = []
+        self.gone = 0  # words
+
+    def make(self, handle: int, *values: int) -> None:
+        data = struct.pack(f"<{len(values)}q", *values)
+        self.notes.append(message("aclCreateIntArray", len(values), core=handle, data=data))
+
+    def destroy(self, handle: int) -> None:
+        self.notes.append(message("aclDestroyIntArray", handle, core=handle))
+
+    def brings(self) -> bytes:
+        return struct.pack("<q", self.gone) + b"".join(self.notes)
+
+    def forgets(self, count: int) -> None:
+        self.gone += sum(len(note) for note in self.notes[:count]) // 8
+        del self.notes[:count]
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch) -> Program:
+    monkeypatch.setattr(calls, "NOTES", Notes(calls._read_note))
+    return Program()
+
+
+def new_handles() -> Iterator[int]:
+    """Those that no test has used: they are never given out again."""
+    return itertools.count(HANDLES._adopted[INT_ARRAY] * STEP + (first_of_program(INT_ARRAY) >> 48 << 48), STEP)
+
+
+def test_a_message_brings_notes_along(program: Program) -> None:
+    one, two, *_ = itertools.islice(new_handles(), 2)
+    program.make(one, 7, 8, 9)
+    program.make(two)
+    assert ask("aclGetIntArraySize", one, brought=program.brings()) == (0, struct.pack("<q", 3))
+    assert acl.aclGetIntArraySize(two) == (0, 0)
+    program.forgets(2)
+    program.destroy(one)
+    status, text = ask("aclGetIntArraySize", one, brought=program.brings())
+    assert status == 161002
+    assert b"a destroyed int array" in text
+    assert acl.aclGetIntArraySize(two) == (0, 0)
+
+
+def test_notes_that_come_again_are_passed_over(program: Program) -> None:
+    """A message that was sent early may arrive late: what it brings must not bring back what was destroyed since."""
+    one, two, *_ = itertools.islice(new_handles(), 2)
+    program.make(one, 1)
+    early = program.brings()
+    program.destroy(one)
+    program.make(two, 1, 2)
+    assert ask("aclGetIntArraySize", one, brought=program.brings())[0] == 161002
+    assert ask("aclGetIntArraySize", one, brought=early)[0] == 161002
+    program.forgets(1)
+    assert ask("aclGetIntArraySize", two, brought=program.brings()) == (0, struct.pack("<q", 2))
+    program.forgets(2)
+    program.destroy(two)
+    assert ask("aclGetIntArraySize", two, brought=program.brings())[0] == 161002
+
+
+def test_threads_that_bring_the_same_notes(program: Program) -> None:
+    """Whoever comes first brings them; nobody is answered before they are taken."""
+    handles = list(itertools.islice(new_handles(), 300))
+    for handle in handles:
+        program.make(handle, handle)
+    brought = program.brings()
+    answers: list[int] = []
+    threads = [
+        background(lambda last=last: answers.append(ask("aclGetIntArraySize", last, brought=brought)[0]))
+        for last in handles[-8:]
+    ]
+    for thread in threads:
+        finish(thread)
+    assert answers == [0] * 8
+
+
+def test_a_note_that_makes_no_sense_is_one_object_less(program: Program) -> None:
+    one, two, *_ = itertools.islice(new_handles(), 2)
+    program.notes.append(message("aclCreateIntArray", -1, core=one))
+    program.make(two, 5)
+    assert ask("aclGetIntArraySize", two, brought=program.brings()) == (0, struct.pack("<q", 1))
+    assert ask("aclGetIntArraySize", one)[0] == 161002

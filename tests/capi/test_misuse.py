@@ -268,7 +268,7 @@ def test_an_array_that_is_not_all_there(count: int, readable: int, library: Libr
     values = ctypes.c_void_p(start + 2 * page - readable)
     assert library.aclCreateIntArray.raw(values, count) is None
     assert "outside of the program's memory" in (library.take() or "")
-    begins_anew = 32 + 8 + readable > page
+    begins_anew = 40 + 8 + readable > page
     assert library.aclrtGetCurrentContext()[1] == (107002 if begins_anew else 0)
     assert library.aclrtSetDevice(0) == 0
     stream, ret = library.aclrtCreateStream()

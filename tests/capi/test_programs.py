@@ -37,3 +37,21 @@ def test_threads_that_race_for_the_first_call(tmp_path: Path) -> None:
     program = compile_program(PROGRAMS / "threads.cpp", tmp_path / "program")
     done = run(program, env={"POOLGRAD_LOG": "0"})
     assert (done.returncode, done.stdout, done.stderr) == (0, "wrong 0\n", "")
+
+
+def test_pages_of_another_size(tmp_path: Path) -> None:
+    done = run(compile_program(PROGRAMS / "large_pages.cpp", tmp_path / "program", "-rdynamic"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "asked 0\n", "")
+
+
+def test_objects_that_are_made_for_each_call_take_no_messages(tmp_path: Path) -> None:
+    done = run(compile_program(PROGRAMS / "objects.cpp", tmp_path / "program", "-rdynamic"), "messages")
+    assert (done.returncode, done.stderr) == (0, "")
+    stay, new = done.stdout.split()
+    assert new == stay
+
+
+def test_objects_are_known_to_all_threads(tmp_path: Path) -> None:
+    program = compile_program(PROGRAMS / "objects.cpp", tmp_path / "program", "-rdynamic")
+    done = run(program, env={"POOLGRAD_LOG": "0"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "wrong 0\n", "")

@@ -47,6 +47,7 @@ TAKEN: dict[ModuleType, str] = {
         test_an_event_never_recorded_holds_nobody test_nothing_works_before_init_or_without_a_context
     """,
     test_acl_device: """
+        test_questions_that_need_no_device_are_answered_at_any_time
         test_a_config_that_cannot_be_read test_a_pipe_as_config_does_not_hang
         test_aclnn_init_brings_the_runtime_up_and_down test_acl_finalize_clears_both
         test_set_and_reset_are_counted test_reset_keeps_device_memory test_run_mode_is_host

@@ -73,7 +73,7 @@ def _atk(aclnn_name: str, torch_name: str, inputs: dict[str, Any]) -> dict[str, 
         "name": f"torch.ops.aten.{torch_name}",
         "aclnn_name": aclnn_name,
         "api_type": "function",
-        "standard": {"acc": "single"},
+        "standard": {"acc": {"single_bm": "default"}, "perf": {}},
         "inputs": list(inputs.values()),
     }
 
@@ -101,7 +101,7 @@ def ttk_text(*rows: dict[str, str]) -> str:
     import io
 
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(rows[0]))
+    writer = csv.DictWriter(text, list({column: "" for row in rows for column in row}))
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()

@@ -117,11 +117,19 @@ def test_refused_cases_have_their_status_in_the_manifest_and_no_files(tmp_path: 
     silent = replace(wrong, name="silent", status=None)
     result = make([null, MAX, wrong, silent], tmp_path)
     assert result.refused == 3
-    assert [(entry["name"], entry["status"]) for entry in result.unexpected] == [("wrong", 161002)]
+    assert [(entry["name"], entry["status"]) for entry in result.unexpected] == [("wrong", 161002), ("silent", 161002)]
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert [entry["status"] for entry in manifest["cases"]] == [161001, 0, 161002, 161002]
+    assert [entry["expected_status"] for entry in manifest["cases"]] == [161001, 0, 0, 0]
     assert "stride" in manifest["cases"][2]["message"]
     assert {path.name for path in tmp_path.iterdir()} == {"manifest.json", "max"}
+
+
+def test_a_bad_index_that_a_case_does_not_expect_is_unexpected(tmp_path: Path) -> None:
+    indices = replace(INDICES, values=Values("constant", (64.0,)))
+    bad = replace(MAX, tensors={**MAX.tensors, "indices": indices})
+    for _ in ("made", "kept"):
+        assert [entry["status"] for entry in make([bad], tmp_path).unexpected] == [507015]
 
 
 @pytest.mark.parametrize("piece", [1 << 22, 64], ids=["whole", "pieces"])

@@ -83,6 +83,38 @@ def test_gradients_of_adaptive_max_pooling_are_the_forward_output(tmp_path: Path
     assert one.tensor("indices").shape == (2, 3, 3, 3)
 
 
+@pytest.mark.parametrize("dtype", ["fp16", "fp32", "bf16"])
+def test_indices_of_adaptive_max_pooling_that_are_floats_stand_for_int32(tmp_path: Path, dtype: str) -> None:
+    indices = atk_tensor("indices", [2, 3, 4, 5], dtype, ["-inf", "inf"])
+    case = read_one(tmp_path, [atk_adaptive_max(indices=indices)])
+    assert case == read_one(tmp_path, [atk_adaptive_max(indices=indices | {"dtype": "int32"})])
+    assert judge(case).status == 0
+    refused = read_one(tmp_path, [atk_max(indices=atk_tensor("indices", [1], dtype))])
+    assert judge(refused).row is not None, "of the other operator they are what they are"
+
+
+@pytest.mark.parametrize(
+    ("told", "standard"),
+    [
+        ({"acc": {"single_bm": "default"}, "perf": {}}, None),
+        ({"acc": {"single_bm": {}}, "perf": "default"}, None),
+        ({"acc": "default"}, None),
+        ({"acc": {"mixed_tolerance_bm": {}}, "perf": None}, "mixed"),
+        ({"acc": {"single_bm": "mixed_tolerance_bm"}}, "mixed"),
+        ({"acc": {"equal": "default"}}, "binary"),
+        ({"acc": "equal"}, "binary"),
+        ({"acc": {"of_the_future": 1}}, None),
+        ({"acc": [["equal"]]}, None),
+        ({"perf": {}}, None),
+        ("stat_rel_err", "stat_rel_err"),
+        ("mix_tolerance", "mixed"),
+        (None, None),
+    ],
+)
+def test_the_standard_of_an_atk_case(tmp_path: Path, told: Any, standard: str | None) -> None:
+    assert read_one(tmp_path, [atk_average() | {"standard": told}]).standard == standard
+
+
 @pytest.mark.parametrize(
     ("raw", "values"),
     [
@@ -155,11 +187,132 @@ def test_a_view_that_leaves_its_storage_is_refused_as_at_phase_two(tmp_path: Pat
 
 
 def test_empty_cells_have_defaults_and_one_word_holds_for_all(tmp_path: Path) -> None:
-    empty = dict.fromkeys(("tensor_formats", "tensor_storage_shapes", "tensor_view_offsets", "tensor_view_strides"), "")
+    empty = dict.fromkeys(("tensor_storage_shapes", "tensor_view_offsets", "tensor_view_strides"), "")
     row = TTK_AVERAGE | empty | {"tensor_dtypes": "'bfloat16'", "input_data_ranges": "", "output_tensor_indexes": ""}
     case = read_one(tmp_path, ttk_text(row))
     assert {tensor.dtype for tensor in case.tensors.values() if tensor} == {"bfloat16"}
-    assert case.tensor("self").format == "NCHW"
+    assert case.tensor("self").values == Values("uniform", (-1.0, 1.0))
+
+
+@pytest.mark.parametrize("cell", ["", "None", "()", "(None, None, None)"])
+def test_tensors_without_a_format_are_nd_as_ttk_passes_them(tmp_path: Path, cell: str) -> None:
+    case = read_one(tmp_path, ttk_text(TTK_AVERAGE | {"tensor_formats": cell}))
+    assert {tensor.format for tensor in case.tensors.values() if tensor} == {"ND"}
+    without = {column: text for column, text in TTK_AVERAGE.items() if column != "tensor_formats"}
+    assert read_one(tmp_path, ttk_text(without)) == case
+    assert judge(case).status == 161002, "AvgPool2dBackward takes no ND"
+
+
+WHOLE_CELLS = [
+    ("tensor_dtypes", "('float32',)", "dtype", "float32"),
+    ("tensor_dtypes", "f32", "dtype", "float32"),
+    ("tensor_dtypes", "('fp32',)", "dtype", "float32"),
+    ("tensor_dtypes", "float", "dtype", "float32"),
+    ("tensor_dtypes", "(bf16,)", "dtype", "bfloat16"),
+    ("tensor_dtypes", "['f16', 'half', 'fp16']", "dtype", "float16"),
+    ("tensor_formats", "('NCHW',)", "format", "NCHW"),
+    ("tensor_formats", "ND", "format", "ND"),
+    ("tensor_view_offsets", "(0,)", "offset", 0),
+]
+
+
+@pytest.mark.parametrize(("column", "cell", "field", "expected"), WHOLE_CELLS)
+def test_one_entry_stands_for_all_tensors(tmp_path: Path, column: str, cell: str, field: str, expected: object) -> None:
+    case = read_one(tmp_path, ttk_text(TTK_AVERAGE | {column: cell}))
+    assert [getattr(tensor, field) for tensor in case.tensors.values()] == [expected] * 3
+
+
+UNIFORM = Values("uniform", (-1.0, 1.0))
+RANGES = {
+    "one for all": ("(-1, 1)", (UNIFORM, UNIFORM)),
+    "one in a list": ("[-2, 2]", (Values("uniform", (-2.0, 2.0)),) * 2),
+    "one in a tuple": ("((-2, 2),)", (Values("uniform", (-2.0, 2.0)),) * 2),
+    "one number": ("0.5", (Values("constant", (0.5,)),) * 2),
+    "one word": ("(inf,)", (Values("constant", (math.inf,)),) * 2),
+    "of floats": ('(float("-inf"), float("inf"))', (Values("uniform", (-math.inf, math.inf)),) * 2),
+    "with an output": ("((0, 1), (2, 3), (4, 5))", (Values("uniform", (0.0, 1.0)), Values("uniform", (2.0, 3.0)))),
+    "of nothing": ("((None, None),)", (UNIFORM, UNIFORM)),
+    "in quotes": ("('-inf', 'inf')", (Values("uniform", (-math.inf, math.inf)),) * 2),
+    "none": ("()", (UNIFORM, UNIFORM)),
+    "one of them none": ("(None, (0, 2**10))", (UNIFORM, Values("uniform", (0.0, 1024.0)))),
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_ranges_of_tensors(tmp_path: Path, name: str) -> None:
+    cell, expected = RANGES[name]
+    case = read_one(tmp_path, ttk_text(TTK_AVERAGE | {"input_data_ranges": cell}))
+    assert (case.tensor("gradOutput").values, case.tensor("self").values) == expected
+
+
+def test_ranges_may_be_fewer_than_tensors(tmp_path: Path) -> None:
+    row = TTK_AVERAGE | {
+        "api_name": "aclnnAdaptiveMaxPool2dBackward",
+        "tensor_view_shapes": "((2, 3, 4, 4), (2, 3, 8, 8), (2, 3, 4, 4), (2, 3, 8, 8))",
+        "tensor_dtypes": "(float32, float32, int32, float32)",
+        "tensor_storage_shapes": "()",
+        "tensor_view_offsets": "()",
+        "tensor_view_strides": "()",
+        "tensor_formats": "ND",
+        "output_tensor_indexes": "(-1,)",
+        "attributes": "",
+        "input_data_ranges": "((-5, 5), (0, 1))",
+    }
+    case = read_one(tmp_path, ttk_text(row))
+    assert case.tensor("gradOutput").values == Values("uniform", (-5.0, 5.0))
+    assert case.tensor("self").values == Values("uniform", (0.0, 1.0))
+    assert case.tensor("indices").values.kind == "forward"
+    assert judge(case).status == 0
+
+
+@pytest.mark.parametrize("cell", ["()", "((), (), ())", "[]"])
+@pytest.mark.parametrize("column", ["tensor_storage_shapes", "tensor_view_offsets", "tensor_view_strides"])
+def test_an_empty_tuple_means_as_the_view(tmp_path: Path, column: str, cell: str) -> None:
+    plain = dict.fromkeys(("tensor_storage_shapes", "tensor_view_offsets", "tensor_view_strides"), "")
+    case = read_one(tmp_path, ttk_text(TTK_AVERAGE | plain | {column: cell}))
+    assert case == read_one(tmp_path, ttk_text(TTK_AVERAGE | plain))
+    assert judge(case).status == 0
+
+
+@pytest.mark.parametrize("cell", ["(-1,)", "-1", "[2]", "2"])
+def test_the_output_may_be_counted_from_the_end(tmp_path: Path, cell: str) -> None:
+    row = TTK_AVERAGE | {"output_tensor_indexes": cell}
+    assert read_one(tmp_path, ttk_text(row)) == read_one(tmp_path, ttk_text(TTK_AVERAGE))
+
+
+def test_all_columns_of_attributes_count(tmp_path: Path) -> None:
+    row = TTK_AVERAGE | {
+        "attributes": "{'kernelSize': (2*1, 2), 'stride': (2,)}",
+        "attributes1": "{'padding': [0, 0], 'ceilMode': False, 'kernelSize': (2, 2)}",
+        "attributes2": "",
+        "attributes9": "{'countIncludePad': False, 'divisorOverride': 3, 'cubeMathType': 0}",
+    }
+    assert read_one(tmp_path, ttk_text(row)).numbers == read_one(tmp_path, ttk_text(TTK_AVERAGE)).numbers
+
+
+@pytest.mark.parametrize("word", ["False", "FALSE", "false", "0"])
+def test_a_row_that_is_not_enabled_is_passed_over_whatever_is_in_it(tmp_path: Path, word: str) -> None:
+    off = dict.fromkeys(TTK_AVERAGE, "?(") | {"is_enabled": word}
+    on = [TTK_AVERAGE | {"testcase_name": name, "is_enabled": cell} for name, cell in (("a", "True"), ("b", ""))]
+    names = [case.name for case in read_cases(write(tmp_path, "cases", ttk_text(off, *on)))]
+    assert names == ["a", "b"]
+
+
+def test_what_other_columns_hold_does_not_matter(tmp_path: Path) -> None:
+    words = {"remark": "a case, (of mine", "network_name": "ResNet-50", "soc_series": "Ascend910B", "random": "1 +"}
+    assert read_one(tmp_path, ttk_text(TTK_AVERAGE | words)) == read_one(tmp_path, ttk_text(TTK_AVERAGE))
+
+
+def test_numbers_may_be_reckoned_in_a_cell(tmp_path: Path) -> None:
+    row = TTK_AVERAGE | {
+        "tensor_view_shapes": "((2, 3, 2*2, 2**2), (2, 3, 8, 2**3), (2, 3, 10 - 2, 8))",
+        "input_data_ranges": '((-2**10, 2**10), (float("nan"),))',
+    }
+    case = read_one(tmp_path, ttk_text(row))
+    assert case.tensor("gradOutput").shape == (2, 3, 4, 4)
+    assert case.tensor("gradOutput").values == Values("uniform", (-1024.0, 1024.0))
+    assert math.isnan(case.tensor("self").values.numbers[0])
+    assert judge(case).status == 0
 
 
 def test_inf_and_nan_may_stand_without_quotes_in_a_cell(tmp_path: Path) -> None:
@@ -178,7 +331,7 @@ def test_a_null_tensor_has_no_shape(tmp_path: Path) -> None:
 def test_code_in_a_cell_is_refused_and_never_run(tmp_path: Path, cell: str) -> None:
     trace = tmp_path / "trace"
     row = TTK_AVERAGE | {"attributes": cell.format(trace)}
-    with pytest.raises(BadCase, match="line 2: attributes: expected a Python literal"):
+    with pytest.raises(BadCase, match="line 2, 'avg_1': attributes: expected a Python literal"):
         read_one(tmp_path, ttk_text(row))
     assert not trace.exists()
 
@@ -226,7 +379,7 @@ def test_a_line_carries_all_that_a_case_has(tmp_path: Path) -> None:
         5,
     )
     assert case.tensor("indices").values.kind == "windows"
-    assert case.output is None
+    assert not any(case.outputs.values())
 
 
 def test_comments_and_empty_lines_are_passed_over(tmp_path: Path) -> None:
@@ -288,6 +441,42 @@ BAD: dict[str, tuple[Any, str]] = {
         ttk_text(TTK_AVERAGE | {"tensor_dtypes": "('float32', 'float32')"}),
         "tensor_dtypes: expected 3 entries, one for each of gradOutput, self, gradInput",
     ),
+    "two ranges too many": (
+        ttk_text(TTK_AVERAGE | {"input_data_ranges": "((0, 1),) * 2, (0, 1)"}),
+        "input_data_ranges: expected a Python literal",
+    ),
+    "more ranges than tensors": (
+        ttk_text(TTK_AVERAGE | {"input_data_ranges": "((0, 1), (0, 1), (0, 1), (0, 1))"}),
+        "input_data_ranges: expected up to 3 ranges, one for each of gradOutput, self, gradInput",
+    ),
+    "one shape for all tensors": (
+        ttk_text(TTK_AVERAGE | {"tensor_view_shapes": "((2, 3, 4, 4),)"}),
+        "tensor_view_shapes: expected 3 entries, one for each of gradOutput, self, gradInput",
+    ),
+    "a number without end": (
+        ttk_text(TTK_AVERAGE | {"tensor_view_shapes": "(2**10**10,)"}),
+        "line 2, 'avg_1': tensor_view_shapes: expected a Python literal, got '\\(2\\*\\*10\\*\\*10,\\)'",
+    ),
+    "attributes that contradict each other": (
+        ttk_text(TTK_AVERAGE | {"attributes3": "{'divisorOverride': 4}"}),
+        "attributes3: divisorOverride is 4, and 3 in another column",
+    ),
+    "a column of attributes that is a list": (
+        ttk_text(TTK_AVERAGE | {"attributes1": "[1]"}),
+        "attributes1: expected a dict",
+    ),
+    "an unknown further attribute": (
+        ttk_text(TTK_AVERAGE | {"attributes9": "{'k': 1}"}),
+        "attributes9: .* has no parameter 'k'",
+    ),
+    "is_enabled as a riddle": (
+        ttk_text(TTK_AVERAGE | {"is_enabled": "maybe"}),
+        "line 2: is_enabled: expected True or False, got 'maybe'",
+    ),
+    "no row that is enabled": (
+        ttk_text(TTK_AVERAGE | {"is_enabled": "False"}),
+        "is_enabled is False in all of its rows",
+    ),
     "another output": (ttk_text(TTK_AVERAGE | {"output_tensor_indexes": "(0,)"}), "output_tensor_indexes: expected"),
     "attributes that are a list": (ttk_text(TTK_AVERAGE | {"attributes": "[1]"}), "attributes: expected a dict"),
     "an unknown attribute": (ttk_text(TTK_AVERAGE | {"attributes": "{'k': 1}"}), "has no parameter 'k'"),
@@ -315,6 +504,18 @@ BAD: dict[str, tuple[Any, str]] = {
     "half a character": ('{"name": "\\ud800", ' + json.dumps(LINE_MAX)[18:], "name: expected text that can be printed"),
     "an ATK name that is a list": ([atk_average(x=atk_value([1], 1))], "input 9: expected an input with a name"),  # type: ignore[arg-type]
     "an endless deviation": (_line(self=GRAD | {"data": {"mean": 0, "std": "inf"}}), "expected finite means"),
+    "a deviation below 0": (
+        _line(self=GRAD | {"data": {"mean": 0, "std": -1}}),
+        "line 1, 'max_1': self: data: std: expected 0 or more, got -1",
+    ),
+    "deviations from below 0": (
+        [atk_average(self=atk_tensor("self", [1], values={"name": "nd", "mean": [0, 1], "std": [-1, 1]}))],
+        r"case 0, 'AvgPool2dBackward_7': self: range_values: std: expected 0 or more, got \[-1, 1\]",
+    ),
+    "a deviation without a mean": (
+        _line(self=GRAD | {"data": {"std": -1}}),
+        "line 1, 'max_1': self: data: expected mean and std, got {'std': -1}",
+    ),
     "self out of windows": (_line(self=GRAD | {"data": "windows"}), "self: data: expected uniform, constant or normal"),
     "normal indices": (
         _line(indices=GRAD | {"data": {"mean": 0, "std": 1}}),

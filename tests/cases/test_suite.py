@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from contract_cases import DOCUMENTS
 
 from poolgrad.base.products import ANY, Product, find_product
 from poolgrad.cases import Case, read_cases
@@ -38,7 +43,7 @@ def test_every_row_that_a_description_can_break_is_broken(operator: Operator) ->
         id(answer.row) for case in suite_of(operator.name) for p in products_of(case) if (answer := judge(case, p)).row
     }
     # A handle that is none and memory that is read-only are no matter of descriptions.
-    beyond = {"handles", f"{operator.output.name}-writable"}
+    beyond = {"handles", *(f"{p.name}-writable" for p in operator.outputs)}
     missing = [check.key for check in operator.checks if id(check) not in broken and check.key not in beyond]
     assert not missing
     keys = {answer.row.key for case in suite_of(operator.name) if (answer := judge(case)).row}
@@ -54,20 +59,10 @@ def test_every_case_says_why_it_exists_under_a_name_of_its_own(operator: Operato
     assert 10 < successes < len(cases) - 10
 
 
-WANTED = {
-    "aclnnAvgPool2dBackward": "divisor-0-padding-counts divisor-0-padding-does-not-count cube-1-float32-Atlas-A2 "
-    "cube-2-float32-Atlas-A2 cube-3-float32-Atlas-A2 rank-3-NCL lengths-1 stride-empty channels-last empty-batch",
-    "aclnnAdaptiveAvgPool3dBackward": "upsampling rank-4-ND channels-last empty-batch",
-    "aclnnMaxPool2dWithIndicesBackward": "NHWC-rank-4 dilation-2 int64 empty-batch rank-3-NCL lengths-1 stride-empty "
-    "strided index-beyond-plane indices-drawn overlap",
-    "aclnnAdaptiveMaxPool2dBackward": "upsampling int64 empty-batch rank-3-NCL channels-last index-beyond-plane",
-}
-
-
 @OPERATORS
 def test_what_usual_suites_leave_out_is_there(operator: Operator) -> None:
     names = {case.name.split("-", 1)[1] for case in suite_of(operator.name)}
-    assert names >= set(WANTED[operator.name].split())
+    assert names >= set(DOCUMENTS[operator.name].suite.split())
 
 
 @OPERATORS
@@ -104,3 +99,20 @@ def test_atk_leaves_out_null_pointers_strides_and_outputs_of_their_own() -> None
     assert reasons["AvgPool2dBackward-channels-last"] == "the strides of self"
     assert reasons["AvgPool2dBackward-shape-of-output"] == "the shape of gradInput"
     assert reasons["AvgPool2dBackward-padding-empty"] == "padding of ()"
+
+
+def test_ttk_rows_have_numbers_that_ttk_reads() -> None:
+    """It takes a quoted word for text, and refuses the whole file."""
+    text, _ = written([case for name in REGISTRY for case in suite_of(name)], "ttk")
+    cells = [row["input_data_ranges"] for row in csv.DictReader(io.StringIO(text))]
+    assert not [cell for cell in cells if "'" in cell]
+    assert {"((-1.0, 1.0), (nan,), (0, 1))", "((-1.0, 1.0), (-inf,), (0, 1))"} <= set(cells)
+
+
+def test_atk_cases_have_a_standard_that_atk_knows() -> None:
+    (case, *_) = suite_of("aclnnAvgPool2dBackward")
+    words = {None: "single_bm", "mixed": "mixed_tolerance_bm", "binary": "equal", "close": "single_bm"}
+    for standard, word in words.items():
+        (record,) = json.loads(written([replace(case, standard=standard)], "atk")[0])
+        assert list(record["standard"]["acc"]) == [word]
+        assert "perf" in record["standard"]

@@ -179,9 +179,9 @@ def _assert_indices(line: Line, found: dict[str, Array]) -> None:
         return
     if "kernelSize" in line:
         lists = (line[key] for key in ("kernelSize", "stride", "padding", "dilation"))
-        expected = reference.max_pool2d_indices(x, *lists, line["ceilMode"])
+        expected = reference.max_pool_indices(x, *lists, line["ceilMode"])
     else:
-        expected = reference.adaptive_max_pool2d_indices(x, indices.shape[-2:])
+        expected = reference.adaptive_max_pool_indices(x, indices.shape[-2:])
     assert (indices == expected).all(), line
 
 

@@ -52,7 +52,7 @@ def test_flags_are_all_that_a_compiler_needs(source: Path, tmp_path: Path) -> No
     assert flags.count("\n") == 1
     assert flags.split() == json.loads(poolgrad("capi", "flags", "--json").stdout)
     assert shell(f"g++ -Wall -Wextra -Werror program.cpp {flags.strip()} -o program; ./program", tmp_path) == (
-        "Ascend910B 0\n"
+        "Ascend910B1 0\n"
     )
 
 
@@ -60,8 +60,8 @@ def test_env_makes_plain_commands_work(source: Path, tmp_path: Path) -> None:
     script = poolgrad("capi", "env").stdout
     assert all(line.startswith("export ") for line in script.splitlines())
     compile = "g++ -Wall -Wextra -Werror program.cpp -lascendcl -lnnopbase -lopapi -o program"
-    assert shell(f"{script}\n{compile}\n./program", tmp_path) == "Ascend910B 0\n"
-    assert shell("./program", tmp_path) == "Ascend910B 0\n", "LD_RUN_PATH has told the program where its library is"
+    assert shell(f"{script}\n{compile}\n./program", tmp_path) == "Ascend910B1 0\n"
+    assert shell("./program", tmp_path) == "Ascend910B1 0\n", "LD_RUN_PATH has told the program where its library is"
     paths = shell(f'{script}\necho "$CPATH $ASCEND_HOME_PATH"', tmp_path, CPATH="/mine").split()
     assert paths[0].endswith("/include/aclnn:/mine")
     assert (Path(paths[1]) / "lib64/libopapi.so").exists()
@@ -91,10 +91,23 @@ def test_env_may_be_asked_again(tmp_path: Path) -> None:
 def test_compile_hands_everything_to_the_compiler(source: Path, tmp_path: Path) -> None:
     program = tmp_path / "made"
     poolgrad("capi", "compile", "-Wall", "-O1", "-std=c++20", source, "-o", program)
-    assert shell(f"{program} || test $? = 0", tmp_path) == "Ascend910B 0\n"
+    assert shell(f"{program} || test $? = 0", tmp_path) == "Ascend910B1 0\n"
     source.write_text("int main() { return 0 }", "utf-8")
     assert "program.cpp:1" in poolgrad("capi", "compile", source, "-o", program, expect=1).stderr
     assert "nothing to compile" in poolgrad("capi", "compile", expect=2).stderr
+
+
+@pytest.mark.parametrize("option", ["-pthread", "-lpthread", "-Wshadow", "-I/home/x", "-march=native", "-fshort-wchar"])
+def test_an_option_of_the_compiler_with_an_h_is_no_call_for_help(option: str, source: Path, tmp_path: Path) -> None:
+    program = tmp_path / "made"
+    assert poolgrad("capi", "compile", option, source, "-o", program).stdout == ""
+    assert shell(str(program), tmp_path) == "Ascend910B1 0\n"
+
+
+@pytest.mark.parametrize("command", ["compile", "run"])
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_is_what_stands_alone(option: str, command: str) -> None:
+    assert f"poolgrad capi {command} [OPTIONS]" in " ".join(poolgrad("capi", command, option).stdout.split())
 
 
 def test_compile_takes_c_for_c(tmp_path: Path) -> None:
@@ -107,7 +120,7 @@ def test_compile_takes_c_for_c(tmp_path: Path) -> None:
 def test_run_is_compile_and_run(source: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     done = poolgrad("capi", "run", source, "one", "--two", expect=2, POOLGRAD_CACHE_DIR=str(cache))
-    assert done.stdout == "Ascend910B 0 one --two\n"
+    assert done.stdout == "Ascend910B1 0 one --two\n"
     (made,) = (cache / "capi-programs").iterdir()
     first = made.stat().st_mtime_ns
     poolgrad("capi", "run", source, POOLGRAD_CACHE_DIR=str(cache))

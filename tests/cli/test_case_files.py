@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
@@ -12,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import ml_dtypes
 import numpy as np
@@ -21,6 +23,8 @@ from cli.command import poolgrad as process
 from cli.inside import poolgrad
 
 from poolgrad.arrays.files import read_array
+from poolgrad.cases.junit import junit
+from poolgrad.cases.verification import Outcome
 
 PATIENCE = 60  # seconds after which a test that waits has failed
 
@@ -66,7 +70,8 @@ def test_a_product_is_for_cases_that_name_none(tmp_path: Path) -> None:
     indices = {"dtype": "int64", "shape": [2, 3, 4, 4]}
     file = write(tmp_path, "cases", (LINE_MAX | {"indices": indices},))
     assert poolgrad("golden", file, "-o", tmp_path / "a", "--json").data["refused"] == 0
-    assert poolgrad("golden", file, "-o", tmp_path / "b", "--product", "Ascend910B", "--json").data["refused"] == 1
+    refused = poolgrad("golden", file, "-o", tmp_path / "b", "--product", "Ascend910B", "--json", expect=1).data
+    assert (refused["refused"], len(refused["unexpected"])) == (1, 1)
     assert "unknown product" in poolgrad("golden", file, "-o", tmp_path / "c", "--product", "X", expect=2).stderr
 
 
@@ -79,6 +84,32 @@ def test_a_status_that_a_case_does_not_expect_is_a_no(tmp_path: Path) -> None:
     assert "b: expected status 161001, got 0" in shown
     answer = poolgrad("golden", file, "-o", tmp_path / "golden", "--json", expect=1).data
     assert [entry["name"] for entry in answer["unexpected"]] == ["max_1", "b"]
+
+
+def test_a_refusal_that_no_case_expects_is_a_no_with_its_reason(tmp_path: Path) -> None:
+    """Else a file of which nothing was tested would look as if all were well."""
+    file = write(tmp_path, "cases.jsonl", (LINE_MAX | {"stride": [0]},))
+    reason = "max_1: expected status 0, got 161002: aclnnMaxPool2dWithIndicesBackward: stride: expected"
+    made = poolgrad("golden", file, "-o", tmp_path / "golden", expect=1).stdout
+    assert reason in made
+    assert "1 refused by the contract, 1 not as expected; in " in made
+    assert reason in poolgrad("check", file, expect=1).stdout
+    first, last = verify(tmp_path, expect=1).stdout.splitlines()
+    assert first.startswith(f"fail    {reason}")
+    assert first.endswith("if that is meant, give the case the status 161002")
+    assert last == "1 cases: 1 fail"
+    expected = write(tmp_path, "cases.jsonl", (LINE_MAX | {"stride": [0], "status": 161002},))
+    assert "expected status" not in poolgrad("golden", expected, "-o", tmp_path / "golden").stdout
+    assert "expected status" not in poolgrad("check", expected).stdout
+    assert verify(tmp_path).stdout.splitlines()[-1] == "1 cases: 1 refused"
+
+
+def test_a_call_that_is_accepted_against_expectation_is_a_no_for_verify_too(made: Path) -> None:
+    names = ("one", "two", "three")
+    write(made, "cases.jsonl", tuple(LINE_MAX | {"name": n, "status": 161002 if n == "two" else 0} for n in names))
+    *_, worst, totals = verify(made, expect=1).stdout.splitlines()
+    assert worst.startswith("fail    two: expected status 161002, got 0")
+    assert totals == "3 cases: 1 fail, 2 pass"
 
 
 BAD_FILES = {
@@ -131,6 +162,9 @@ def test_ctrl_c_leaves_whole_files_or_none_and_the_next_run_goes_on(tmp_path: Pa
     _, errors = running.communicate(timeout=PATIENCE)
     assert running.returncode == 130, errors
     assert "Traceback" not in errors
+    assert errors.splitlines()[-1] == (
+        "poolgrad: interrupted; what is finished is kept, and the same command goes on from there"
+    )
     assert not list(root.rglob(".*")), "nothing that is half written"
     assert not (root / "manifest.json").exists()
     finished = [path.parent.name for path in root.glob("*/case.json")]
@@ -154,7 +188,7 @@ def test_ctrl_c_leaves_whole_files_or_none_and_the_next_run_goes_on(tmp_path: Pa
 def test_missing_outputs_are_a_no(made: Path) -> None:
     (made / "golden" / "two" / "actual.npy").unlink()
     shown = verify(made, expect=1).stdout.splitlines()
-    assert shown[0].startswith("missing two: there is no ")
+    assert shown[-2].startswith("missing two: there is no ")
     assert shown[-1] == "3 cases: 1 missing, 2 pass"
 
 
@@ -192,7 +226,7 @@ def test_an_output_that_cant_be_used_is_one_line_among_the_others(
     monkeypatch.chdir(made)
     harm(made / "golden" / "two" / "actual.npy")
     shown = verify(made, expect=2).stdout.splitlines()
-    assert shown[0].startswith(f"bad     two: {made}/golden/two/actual.npy ")
+    assert shown[-2].startswith(f"bad     two: {made}/golden/two/actual.npy ")
     assert shown[-1] == "3 cases: 1 bad, 2 pass"
     assert not (made / "unpickled").exists()
 
@@ -218,7 +252,7 @@ def test_bfloat16_outputs_may_be_their_bits(tmp_path: Path) -> None:
 
 
 def test_statuses_are_compared_where_they_are_told(tmp_path: Path) -> None:
-    lines = (LINE_MAX | {"name": "bad", "stride": [0]}, LINE_MAX | {"name": "good"})
+    lines = (LINE_MAX | {"name": "bad", "stride": [0], "status": 161002}, LINE_MAX | {"name": "good"})
     file = write(tmp_path, "cases.jsonl", lines)
     root = tmp_path / "golden"
     poolgrad("golden", file, "-o", root)
@@ -237,12 +271,13 @@ def test_statuses_are_compared_where_they_are_told(tmp_path: Path) -> None:
     assert "status.txt: expected a status such as 161002" in verify(tmp_path, expect=2).stdout
 
 
-def test_cross_check_takes_a_third_partys_output(made: Path) -> None:
-    assert "missing" in verify(made, "--standard", "cross_check", expect=1).stdout
+@pytest.mark.parametrize("standard", ["cross_check", "cross_check_ttk"])
+def test_cross_check_takes_a_third_partys_output(made: Path, standard: str) -> None:
+    assert "missing" in verify(made, "--standard", standard, expect=1).stdout
     for name in ("one", "two", "three"):
         directory = made / "golden" / name
         np.save(directory / "third_party.npy", read_array(directory / "golden.npy") * np.float32(1.001))
-    assert verify(made, "--standard", "cross_check").stdout.splitlines()[-1] == "3 cases: 3 pass"
+    assert verify(made, "--standard", standard).stdout.splitlines()[-1] == "3 cases: 3 pass"
 
 
 def test_the_standard_is_the_cases_own_unless_another_is_asked_for(made: Path) -> None:
@@ -254,12 +289,83 @@ def test_the_standard_is_the_cases_own_unless_another_is_asked_for(made: Path) -
     assert {result["comparison"]["standard"] for result in answer["results"]} == {"binary"}
 
 
-def test_the_worst_comes_first(made: Path) -> None:
+def damage(made: Path) -> None:
+    """One output is far off, one a little, one hardly."""
     for name, by in (("one", 1e-3), ("two", 1.0), ("three", 1e-7)):
         actual = made / "golden" / name / "actual.npy"
         np.save(actual, read_array(made / "golden" / name / "golden.npy") + np.float32(by))
+
+
+def test_the_worst_comes_last_where_people_look_and_first_for_machines(made: Path) -> None:
+    damage(made)
     shown = verify(made, expect=1).stdout.splitlines()
-    assert [line.split()[1].rstrip(":") for line in shown[:-1]] == ["two", "one", "three"]
+    assert [line.split()[1].rstrip(":") for line in shown[:-1]] == ["three", "one", "two"]
+    results = verify(made, "--json", expect=1).data["results"]
+    assert [result["case"] for result in results] == ["two", "one", "three"]
+
+
+def test_only_failures_are_shown_if_asked_for(made: Path) -> None:
+    assert verify(made, "--only-failed").stdout.splitlines() == ["3 cases: 3 pass"]
+    damage(made)
+    (made / "golden" / "one" / "actual.npy").unlink()
+    *shown, totals = verify(made, "--only-failed", expect=1).stdout.splitlines()
+    assert [line.split()[:2] for line in shown] == [["fail", "two:"], ["missing", "one:"]]
+    assert totals == "3 cases: 1 missing, 1 fail, 1 pass"
+    answer = verify(made, "--only-failed", "--json", expect=1).data
+    assert [result["case"] for result in answer["results"]] == ["one", "two"]
+    assert (answer["cases"], answer["totals"]["pass"]) == (3, 1)
+
+
+def test_verdicts_for_ci_are_junit_xml(made: Path) -> None:
+    """With all cases, also where only failures are shown."""
+    lines = [LINE_MAX | {"name": name} for name in ("one", "two", "three", "four")]
+    lines.append(LINE_MAX | {"name": 'refused <&"', "stride": [0], "status": 161002})
+    file = write(made, "cases.jsonl", tuple(lines))
+    poolgrad("golden", file, "-o", made / "golden")
+    damage(made)
+    _cut_off(made / "golden" / "three" / "actual.npy")
+    verify(made, "--only-failed", "--junit", made / "report.xml", expect=2)
+    root = ElementTree.parse(made / "report.xml").getroot()
+    assert root.tag == "testsuites"
+    (suite,) = root
+    counts = {key: suite.get(key) for key in ("name", "tests", "failures", "errors", "skipped")}
+    assert counts == {"name": "poolgrad verify", "tests": "5", "failures": "3", "errors": "1", "skipped": "1"}
+    found = {case.get("name"): {child.tag: child.get("message") for child in case} for case in suite}
+    assert list(found) == [line["name"] for line in lines], "in the order of the file"
+    assert {case.get("classname") for case in suite} == {"aclnnMaxPool2dWithIndicesBackward"}
+    assert list(map(list, found.values())) == [["failure"], ["failure"], ["error"], ["failure"], ["skipped"]]
+    assert "worst at" in found["two"]["failure"]
+    assert found["four"]["failure"].startswith("missing: there is no ")
+    verify(made, "--junit", made / "none" / "report.xml", expect=2)
+
+
+def test_ctrl_c_during_verify_has_a_word(made: Path) -> None:
+    """The device's status comes through a pipe, so that the command waits until we let it go on."""
+    pipe = made / "golden" / "two" / "status.txt"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "poolgrad", "verify", str(made / "cases.jsonl"), str(made / "golden")]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + PATIENCE
+    writer = None
+    while writer is None:
+        assert running.poll() is None, running.communicate()
+        assert time.monotonic() < deadline
+        with contextlib.suppress(OSError):  # nobody reads it yet
+            writer = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    os.close(writer)
+    shown, errors = running.communicate(timeout=PATIENCE)
+    assert (running.returncode, shown) == (130, ""), errors
+    assert errors.splitlines()[-1] == "poolgrad: interrupted; the same command compares all cases anew"
+
+
+def test_what_xml_cant_hold_is_replaced(tmp_path: Path) -> None:
+    outcomes = [Outcome("a", "fail", "half \ud800 of\x00 a\x1b[0m \uffff"), Outcome("b", "pass", "")]
+    text = junit(outcomes, dict.fromkeys("ab", "aclnnAvgPool2dBackward"))
+    (suite,) = ElementTree.fromstring(text.encode())
+    assert suite[0][0].get("message") == "fail: half \ufffd of\ufffd a\ufffd[0m \ufffd"
+    assert list(suite[1]) == []
 
 
 REFUSED: dict[str, tuple[Any, str]] = {

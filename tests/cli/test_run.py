@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from cli import command
 from cli.inside import poolgrad
+from cli.stand_ins import add_second_output
 
 from poolgrad.arrays.files import read_array, write_array
 from poolgrad.selftest import reference
@@ -57,8 +58,8 @@ def test_all_operators_run() -> None:
     write_array("g3.npy", generator.standard_normal((2, 2, 3, 2)).astype(np.float32))
     write_array("g.npy", whole_numbers((1, 2, 3, 3), BFLOAT16))
     x = generator.standard_normal((1, 2, 7, 6))
-    fixed = reference.max_pool2d_indices(x, (3, 2), (2, 2), (0, 0))
-    adaptive = reference.adaptive_max_pool2d_indices(x, (3, 3))
+    fixed = reference.max_pool_indices(x, (3, 2), (2, 2), (0, 0))
+    adaptive = reference.adaptive_max_pool_indices(x, (3, 3))
     write_array("fixed.npy", np.moveaxis(fixed, 1, -1).copy())
     adaptive.astype(np.int32).tofile("adaptive.bin")
     write_array("last.npy", np.moveaxis(read_array("g.npy"), 1, -1).copy())
@@ -113,6 +114,28 @@ def test_the_product_decides_what_is_computed() -> None:
     poolgrad(*call, "--product", "Ascend 950", "-o", "950.npy")
     assert read_array("a2.npy").tolist() == [[[[1.0] * 2] * 2]]
     assert np.array_equal(read_array("950.npy"), grad)
+
+
+@pytest.mark.parametrize(
+    ("option", "file"),
+    [("--grad-output", "g.npy"), ("--indices", "i.npy"), ("--x", "x.npy"), ("--grad-output", "b.bin")],
+)
+def test_the_result_never_takes_the_place_of_an_input(option: str, file: str) -> None:
+    write_array("g.npy", whole_numbers((1, 1, 2, 2)))
+    write_array("b.bin", whole_numbers((1, 1, 2, 2)))
+    write_array("i.npy", np.zeros((1, 1, 2, 2), np.int32))
+    write_array("x.npy", np.zeros((1, 1, 4, 4), np.float32))
+    files = {"--grad-output": "g.npy", "--indices": "i.npy", "--x": "x.npy"} | {option: file}
+    (Path.cwd() / f"link{Path(file).suffix}").symlink_to(file)
+    os.link(file, f"twin{Path(file).suffix}")
+    there = {path.name: path.read_bytes() for path in Path().iterdir()}
+    given = [word for pair in files.items() for word in pair]
+    told = ("--dtype", "float32", "--shape", "1,1,2,2") if file == "b.bin" else ()
+    for out in (file, f"./{file}", Path.cwd() / file, f"link{Path(file).suffix}", f"twin{Path(file).suffix}"):
+        done = poolgrad("run", MAX, *given, "--kernel-size", 2, *told, "-o", out, expect=2)
+        assert f"--out: {Path(out)} is the file of {option}; choose another name" in done.stderr
+        assert {path.name: path.read_bytes() for path in Path().iterdir()} == there
+    poolgrad("run", MAX, *given, "--kernel-size", 2, *told, "-o", "out.npy")
 
 
 def test_a_refused_call_writes_nothing() -> None:
@@ -170,17 +193,24 @@ def test_bad_files_are_one_clear_line(words: tuple[str, ...], said: str) -> None
     assert sorted(os.listdir()) == before
 
 
+def test_every_result_has_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one result the last file counts, as of every option that is given twice; of several there is one for each."""
+    write_array("g.npy", np.ones((1, 1, 1, 1), np.float32))
+    call = ("run", AVG, "--grad-output", "g.npy", "--x", "1,1,2,2", "--kernel-size", "2", "-o", "a.npy")
+    poolgrad(*call, "-o", "b.npy")
+    assert sorted(os.listdir()) == ["b.npy", "g.npy"]
+    add_second_output(monkeypatch, "aclnnAvgPool2dBackward")
+    said = poolgrad(*call, expect=2).stderr
+    assert "--out: expected 2 files, for gradInput, places, got 1; give --out for each" in said
+    assert "--out: a.npy can't be two results" in poolgrad(*call, "-o", "./a.npy", expect=2).stderr
+    assert "--out: g.npy is the file of --grad-output" in poolgrad(*call, "-o", "g.npy", expect=2).stderr
+    assert sorted(os.listdir()) == ["b.npy", "g.npy"]
+
+
 def test_indices_are_asked_for() -> None:
     write_array("g.npy", np.ones((1, 1, 1, 1), np.float32))
     call = ("run", MAX, "--grad-output", "g.npy", "--x", "1,1,2,2", "--kernel-size", "2", "-o", "out.npy")
     assert "--indices: expected an .npy file" in poolgrad(*call, expect=2).stderr
-
-
-def test_the_result_may_take_the_place_of_the_input() -> None:
-    write_array("g.npy", whole_numbers((1, 1, 2, 2)))
-    grad = np.array(read_array("g.npy"))
-    poolgrad("run", AVG, "--grad-output", "g.npy", "--x", "1,1,4,4", "--kernel-size", "2", "-o", "g.npy")
-    assert np.array_equal(read_array("g.npy")[..., ::2, ::2] * 4, grad)
 
 
 def test_a_process_does_as_it_is_told() -> None:

@@ -107,9 +107,9 @@ def test_a_damaged_element_is_found_and_located(cases: list[Line], made: Path, d
         hf32 = line.get("cubeMathType") in (1, 3)
         assert worst["comparison"] == library.compare(array, read_array(golden), hf32=hf32).as_data()
         shown = poolgrad("verify", made / "cases.jsonl", made / "golden", "--actual", device, expect=1).stdout
-        first, *_, last = shown.splitlines()
-        assert first.startswith(f"fail    {line['name']}: mixed (float32{', HF32' if hf32 else ''}): ")
-        assert f"worst at {list(place)}: actual {array[place].item()!r}" in first
+        *_, worst_line, last = shown.splitlines()
+        assert worst_line.startswith(f"fail    {line['name']}: mixed (float32{', HF32' if hf32 else ''}): ")
+        assert f"worst at {list(place)}: actual {array[place].item()!r}" in worst_line
         assert "1 fail" in last
         assert str(list(place)) in poolgrad("compare", actual, golden, expect=1).stdout
     finally:

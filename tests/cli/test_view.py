@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cli.inside import poolgrad
+from cli.stand_ins import add_maximum_of_volumes
 
 from poolgrad.base.products import ANY
 from poolgrad.cli import drawing
@@ -25,7 +26,7 @@ AVG, MAX = "aclnnAvgPool2dBackward", "aclnnMaxPool2dWithIndicesBackward"
 
 
 def plane(operator: str, x: str, grad: str | None = None, chosen: tuple[int, ...] = (), **numbers: Any) -> Plane:
-    line = Line(find_operator(operator), {"x": x, "grad_output": grad}, numbers)
+    line = Line(find_operator(operator), {"x": x} | ({} if grad is None else {"grad_output": grad}), numbers)
     return plane_of(line.case(), ANY, line.arrays, chosen, seed=0)
 
 
@@ -72,7 +73,7 @@ def test_gradients_of_a_maximum_go_where_the_largest_number_is(tmp_path: Path) -
     np.save(tmp_path / "g.npy", grad)
     files = (str(tmp_path / "x.npy"), str(tmp_path / "g.npy"))
     seen = plane(MAX, *files, chosen=(1, 0), kernel_size=(3,), stride=(2,), padding=(1,))
-    indices = reference.max_pool2d_indices(x, (3, 3), (2, 2), (1, 1))
+    indices = reference.max_pool_indices(x, (3, 3), (2, 2), (1, 1))
     wanted = reference.max_pool2d_with_indices_backward(grad, x.shape, indices)
     assert np.array_equal(seen.indices[0], indices[1, 0])
     assert np.array_equal(seen.result, wanted[1, 0])
@@ -82,6 +83,56 @@ def test_gradients_of_a_maximum_go_where_the_largest_number_is(tmp_path: Path) -
         assert f"→ {index}" in shown
     for value in wanted[1, 0].ravel():
         assert f"{value:g}" in shown
+
+
+def test_a_layer_of_a_volume_gets_the_gradients_whose_indices_name_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_maximum_of_volumes(monkeypatch)
+    x = np.random.default_rng(5).permutation(2 * 5 * 4 * 6).astype(np.float64).reshape(1, 2, 5, 4, 6)
+    grad = np.arange(1.0, 37.0).reshape(1, 2, 3, 2, 3)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "g.npy", grad)
+    indices = reference.adaptive_max_pool_indices(x, (3, 2, 3))[0, 1]
+    wanted = np.zeros((5, 4, 6))
+    for index, value in zip(indices.ravel(), grad[0, 1].ravel(), strict=True):
+        wanted.ravel()[index] += value
+    for layer in range(5):
+        seen = plane("MaximumOfVolumes", str(tmp_path / "x.npy"), str(tmp_path / "g.npy"), (0, 1, layer))
+        assert np.array_equal(seen.result, wanted[layer])
+        assert seen.depths == [o for o in range(3) if o * 5 // 3 <= layer < -(-(o + 1) * 5 // 3)]
+        sums = np.zeros((4, 6))
+        for element, shares in seen.shares().items():
+            sums[element] = sum(seen.gradients[share] for share in shares)
+        assert np.array_equal(sums, wanted[layer])
+        assert np.array_equal(seen.arriving() > 0, wanted[layer] > 0)
+        shown = words(drawing.picture(seen))
+        for index in indices[seen.depths].ravel():
+            assert f"→ {index}" in shown
+            assert str(tuple(map(int, np.unravel_index(index, (5, 4, 6))))) in shown
+        assert str(layer * 24) in shown  # the index of the first element
+        assert f"depth {layer} of 5" in seen.place
+
+
+def test_an_index_may_point_into_a_layer_from_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_maximum_of_volumes(monkeypatch)
+    np.save(tmp_path / "i.npy", np.array([3, 3], np.int32).reshape(1, 1, 2, 1, 1))
+    tensors = {"x": "1,1,2,2,2", "grad_output": "1,1,2,1,1", "indices": str(tmp_path / "i.npy")}
+    line = Line(find_operator("MaximumOfVolumes"), tensors, {})
+    first, second = (plane_of(line.case(), ANY, line.arrays, (0, 0, layer), seed=0) for layer in (0, 1))
+    assert first.depths == [0, 1]
+    assert first.result.tolist() == [[0, 0], [0, 2]]
+    assert second.depths == [1]
+    assert second.shares() == {}
+    drawing.draw(second, tmp_path / "a.svg")
+
+
+def test_maps_of_large_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    add_maximum_of_volumes(monkeypatch)
+    seen = plane("MaximumOfVolumes", "1,1,3,50,40", "1,1,2,25,20", (0, 0, 1))
+    drawn = images(drawing.picture(seen))
+    assert np.array_equal(drawn["gradInput"].get_array(), seen.result)
+    assert np.array_equal(drawn["gradients that arrive at an element"].get_array(), seen.result)
 
 
 def test_channels_may_come_last() -> None:
@@ -115,6 +166,68 @@ def test_a_map_of_a_giant_plane_shows_means() -> None:
     (image,) = (axes.images[0] for axes in figure.axes if axes.get_title().startswith("gradInput"))
     assert image.get_array().shape == (1, 834)
     np.testing.assert_allclose(image.get_array(), 0.2, rtol=1e-6)
+
+
+def images(figure: Any) -> dict[str, Any]:
+    """The maps of a picture, by what they show."""
+    return {axes.get_title().split(",")[0]: axes.images[0] for axes in figure.axes if axes.images}
+
+
+@pytest.mark.parametrize("operator", [AVG, MAX])
+@pytest.mark.parametrize("signs", ["both", "negative"])
+def test_zero_is_the_middle_of_the_colours_of_signed_gradients(operator: str, signs: str, tmp_path: Path) -> None:
+    grad = np.random.default_rng(1).uniform(-1 if signs == "both" else -5, 4 if signs == "both" else -1, (1, 1, 30, 30))
+    np.save(tmp_path / "g.npy", grad)
+    seen = plane(operator, "1,1,60,60", str(tmp_path / "g.npy"), kernel_size=(2,))
+    drawn = images(drawing.picture(seen))
+    assert drawn["gradInput"].norm(0.0) == 0.5
+    assert drawn["gradInput"].norm.vmax == np.abs(seen.result).max()  # which has the strongest colour
+    red, green, blue, _ = drawn["gradInput"].cmap(0.5)
+    assert min(red, green, blue) > 0.9, "zero is pale"
+    if operator == MAX:
+        assert drawn["gradOutput"].norm(0.0) == 0.5
+    others = [image for name, image in drawn.items() if name not in ("gradInput", "gradOutput")]
+    assert others
+    for image in others:  # counts have no sign
+        assert image.cmap.name == "viridis"
+
+
+def test_gradients_of_one_sign_use_all_colours() -> None:
+    drawn = images(drawing.picture(plane(AVG, "1,1,60,60", kernel_size=(3,), stride=(2,))))["gradInput"]
+    assert drawn.cmap.name == "viridis"
+    assert (drawn.norm.vmin, drawn.norm.vmax) == (drawn.get_array().min(), drawn.get_array().max())
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+def test_colours_of_signed_gradients_among_nan_and_inf(special: float, tmp_path: Path) -> None:
+    grad = np.full((1, 1, 30, 30), special)
+    np.save(tmp_path / "g.npy", grad)
+    drawing.draw(plane(AVG, "1,1,60,60", str(tmp_path / "g.npy"), kernel_size=(2,)), tmp_path / "a.png")
+    grad[0, 0, :2, 0] = -3, 1
+    np.save(tmp_path / "g.npy", grad)
+    drawn = images(drawing.picture(plane(AVG, "1,1,60,60", str(tmp_path / "g.npy"), kernel_size=(2,))))["gradInput"]
+    assert (drawn.norm.vmin, drawn.norm.vmax) == (-0.75, 0.75)
+    assert drawn.norm(0.0) == 0.5
+
+
+def panels(figure: Any) -> list[str]:
+    return [axes.get_title() for axes in figure.axes if " along " in axes.get_title()]
+
+
+def test_windows_that_fit_one_panel_are_shown_once() -> None:
+    """Up to 12 windows, the first ones are also the last ones."""
+    few = drawing.picture(plane(AVG, "1,1,24,24", kernel_size=(2,)))
+    assert panels(few) == ["all 12 windows along H", "all 12 windows along W"]
+    bars = [axes for axes in few.axes if "windows along" in axes.get_title()]
+    assert [len(axes.collections) for axes in bars] == [12, 12]
+    one_of_each = drawing.picture(plane(AVG, "1,1,24,26", kernel_size=(2,)))
+    assert panels(one_of_each) == [
+        "all 12 windows along H",
+        "first windows along W (of 13)",
+        "last windows along W (of 13)",
+    ]
+    single = drawing.picture(plane(AVG, "1,1,24,2", kernel_size=(2,)))
+    assert panels(single) == ["all 12 windows along H", "the only window along W"]
 
 
 def test_the_divisor_may_be_given() -> None:
@@ -171,7 +284,7 @@ def test_without_matplotlib_the_command_says_what_to_install(monkeypatch: pytest
     for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
         monkeypatch.delitem(sys.modules, name)
     done = poolgrad("view", AVG, "--x", "1,1,4,4", "--kernel-size", 2, "-o", "a.png", expect=2)
-    assert 'pip install "poolgrad[view]"' in done.stderr
+    assert f"run: {sys.executable} -m pip install matplotlib" in done.stderr
 
 
 def test_a_crowd_of_windows_is_thinned_out() -> None:

@@ -1,4 +1,4 @@
-"""The calling sides of three test tools, as small as their documentation allows: none of the tools can be had here.
+"""The calling sides of three test tools, as small as what is known of them allows: none of the tools can be had here.
 
 Each makes inputs from a case, hands them to the plug-in the way the tool does, and returns what the plug-in gave.
 """
@@ -46,19 +46,27 @@ class Ttk:
     def spec(self, api: str) -> Any:
         return getattr(self.module, self.names[api])
 
-    def run(self, api: str, parameters: Tensors, *, by_position: bool = False) -> list[Any]:
-        """Make inputs legal, then ask for the golden result; parameters in C's order, by C's names."""
+    def run(
+        self,
+        api: str,
+        parameters: Tensors,
+        *,
+        formats: Any = ("ND",),
+        soc: str = "Ascend910B",
+        promote: Callable[[Any], Any] = lambda value: value,
+    ) -> list[Any]:
+        """Have the inputs changed, then ask for the golden result of every argument in C's order.
+
+        The change has to be made in the tensors themselves: what comes back is dropped. ``promote`` is
+        ``--golden-mode Promote``, which hands other tensors to the golden side.
+        """
         spec = self.spec(api)
-
-        def call(function: Callable[..., Any], given: Tensors) -> Any:
-            if by_position:
-                return function(*given.values())
-            return function(**given)
-
+        case = {"testcase_name": "case", "tensor_formats": formats, "short_soc_version": soc}
         if hasattr(spec, "customize_inputs"):
-            changed = call(spec.customize_inputs, parameters)
-            parameters = dict(zip(parameters, changed, strict=True)) if by_position else changed
-        return call(spec.golden, parameters)
+            spec.customize_inputs(*parameters.values(), **case)
+        outputs = spec.golden(*map(promote, parameters.values()), **case)
+        assert isinstance(outputs, list)
+        return outputs
 
 
 # ---- ATK -------------------------------------------------------------------------------------------------------------
@@ -74,6 +82,10 @@ class BaseApi:
         pass
 
 
+class AclnnBaseApi(BaseApi):
+    """What executors that call aclnn functions by themselves derive from."""
+
+
 @contextmanager
 def atk_installed() -> Iterator[dict[str, type]]:
     """A package ``atk`` as far as a plug-in sees it; the classes that register themselves, by their names."""
@@ -87,10 +99,12 @@ def atk_installed() -> Iterator[dict[str, type]]:
 
         return keep
 
-    names = ("atk", "atk.tasks", "atk.tasks.api_execute", "atk.tasks.api_execute.base_api")
+    package = "atk.tasks.api_execute"
+    names = ("atk", "atk.tasks", package, f"{package}.base_api", f"{package}.aclnn_base_api")
     modules = {name: ModuleType(name) for name in names}
-    modules["atk.tasks.api_execute"].register = register  # type: ignore[attr-defined]
-    modules["atk.tasks.api_execute.base_api"].BaseApi = BaseApi  # type: ignore[attr-defined]
+    modules[package].register = register  # type: ignore[attr-defined]
+    modules[f"{package}.base_api"].BaseApi = BaseApi  # type: ignore[attr-defined]
+    modules[f"{package}.aclnn_base_api"].AclnnBaseApi = AclnnBaseApi  # type: ignore[attr-defined]
     before = {name: sys.modules.pop(name, None) for name in (*names, "poolgrad.plugins.atk")}
     sys.modules.update(modules)
     try:
@@ -100,6 +114,14 @@ def atk_installed() -> Iterator[dict[str, type]]:
             sys.modules.pop(name, None)
             if module is not None:
                 sys.modules[name] = module
+
+
+def atk_load(path: str | Path) -> ModuleType:
+    """The file of a plug-in, as ATK loads it: it evaluates the names of both base classes in there."""
+    module = load_by_path(path)
+    for name in ("BaseApi", "AclnnBaseApi"):
+        assert isinstance(eval(name, vars(module)), type)
+    return module
 
 
 def atk_run(executor: type, inputs: Tensors, device: str = "cpu") -> tuple[Any, Tensors]:
@@ -114,10 +136,11 @@ def atk_run(executor: type, inputs: Tensors, device: str = "cpu") -> tuple[Any, 
 
 
 def msopst_run(case: dict[str, Any]) -> list[Any]:
-    """The expected result of a case that names ``FILE:FUNCTION``; inputs, then outputs, then attributes by name."""
+    """The expected result of a case that names ``FILE:FUNCTION``: what has a name is passed by it, all else is not."""
     path, function = case["calc_expect_func_file"].rsplit(":", 1)
-    described = [{**tensor, "value": tensor.get("value")} for tensor in (*case["input_desc"], *case["output_desc"])]
-    attributes = {attribute["name"]: attribute["value"] for attribute in case.get("attr", ())}
-    outputs = getattr(load_by_path(path), function)(*described, **attributes)
+    tensors = [{**tensor, "value": tensor.get("value")} for tensor in (*case["input_desc"], *case["output_desc"])]
+    params = {tensor["name"]: tensor for tensor in tensors if "name" in tensor}
+    params |= {attribute["name"]: attribute["value"] for attribute in case.get("attr", ())}
+    outputs = getattr(load_by_path(path), function)(**params)
     assert isinstance(outputs, list)
     return outputs

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from poolgrad.precision.comparing import Tensors, judge_for, judge_tensors
+from poolgrad.precision.limits import WITH_THIRD_PARTY
 from poolgrad.precision.report import page
 
 Array = np.ndarray[Any, Any]
@@ -21,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 def report(actual: Array, golden: Array, standard: str = "mixed", names: tuple[str, str] = ("a.npy", "g.npy")) -> str:
     """The page of a comparison."""
-    third = golden if standard == "cross_check" else None
+    third = golden if standard in WITH_THIRD_PARTY else None
     tensors = Tensors(actual, golden, third)
     answer = judge_tensors(tensors, standard)
     return "".join(page(tensors, judge_for(tensors, standard), answer, names))

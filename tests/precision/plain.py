@@ -189,6 +189,68 @@ def _cross_figures(found: list[Element], row: str) -> list[float]:
     ]
 
 
+# The same as TTK's code decides, where that differs from the rules.
+
+
+def mixed_ttk(found: list[Element], row: str) -> Verdict:
+    """No element is asked for its own ULP: there is one limit for all."""
+    if row.startswith("int"):
+        return mixed(found, row)
+    digits = 11 if row == "HF32" else FLOATS[row][0]
+    limit = max(MIXED[row][2], 32 * 2.0 ** (1 - digits))
+    outliers = sum(e.absolute > limit for e in found)
+    passing = mixed(found, row).passing
+    enough = 100 * sum(passing) >= 99 * len(found)
+    return Verdict(enough and not outliers and all(map(_good, found)), passing, {"outliers": outliers})
+
+
+def close_ttk(found: list[Element], row: str) -> Verdict:
+    """NaN and Inf that differ are misses like others; the share must stay below its limit."""
+    if row.startswith("int"):
+        return mixed(found, row)
+    in_a_million = round(CLOSE[row] * 10**6)
+    passing = [_good(e) and e.absolute <= _close_tolerance(e, row) for e in found]
+    failing = len(found) - sum(passing)
+    return Verdict(not failing or 10**6 * failing < in_a_million * len(found), passing)
+
+
+def _close_tolerance(element: Element, row: str) -> float:
+    if row != "float16":
+        return 1e-8 + CLOSE[row] * _size(element)
+
+    def half(value: float) -> float:
+        return float(number(rounded_bits(value, "float16"), "float16"))
+
+    # Products of two float16 numbers are exact in float64, so each operation is rounded once.
+    return half(half(1e-8) + half(half(CLOSE[row]) * half(_size(element))))
+
+
+def cosine_ttk(found: list[Element], row: str) -> Verdict:
+    """NaN, if anything is not finite, or one of the vectors is zero."""
+    verdict = cosine(found, row)
+    zero = any(all(value == 0 for value in side) for side in zip(*((e.actual, e.golden) for e in found), strict=True))
+    if zero or not all(e.finite for e in found):
+        return Verdict(False, verdict.passing, {"cosine_distance": math.nan})
+    return verdict
+
+
+def binary_ttk(found: list[Element], row: str) -> Verdict:
+    return binary(found, row)
+
+
+def cross_check_ttk(found: list[Element], third: list[Element], row: str, level: str) -> Verdict:
+    """The third party's figures have lower limits; its NaN excuse NaN, and are themselves held against the tensor."""
+    mine, theirs = (_cross_figures(side, row) for side in (found, third))
+    lowest = [SMALL[row][0]] * 3 + [1]
+    ratios = [m / max(t, low) for m, t, low in zip(mine, theirs, lowest, strict=True)]
+    within = all(ratio <= limit for ratio, limit in zip(ratios, (*LEVELS[level], 2), strict=True))
+    pairs = [(math.isnan(a.actual), math.isnan(b.actual), a) for a, b in zip(found, third, strict=True)]
+    excused = all(_good(e) or (nan and their_nan) for nan, their_nan, e in pairs)
+    alone = any(their_nan and not nan and not math.isnan(e.golden) for nan, their_nan, e in pairs)
+    passing = [_good(e) and e.absolute == 0 for e in found]
+    return Verdict(within and excused and not alone, passing, {"ratios": ratios})
+
+
 def mean_relative(found: list[Element]) -> float:
     finite = [e for e in found if e.finite]
     if any(math.isinf(e.relative) for e in finite):

@@ -15,15 +15,17 @@ import pytest
 
 import poolgrad
 from poolgrad.precision import STANDARDS, Comparison, NotComparable
+from poolgrad.precision.limits import WITH_THIRD_PARTY
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = [np.dtype(name) for name in ("float16", "float32", "float64")] + [BFLOAT16]
 INTEGERS = [np.dtype("int32"), np.dtype("int64")]
+BY_THE_RULES = [standard for standard in STANDARDS if not standard.endswith("_ttk")]
 
 
 def compare(actual: Any, golden: Any, standard: str, **options: Any) -> Comparison:
     """With a third party that makes no errors, where one is needed."""
-    if standard == "cross_check":
+    if standard in WITH_THIRD_PARTY:
         options["third_party"] = golden
     return poolgrad.compare(actual, golden, standard, **options)
 
@@ -31,7 +33,7 @@ def compare(actual: Any, golden: Any, standard: str, **options: Any) -> Comparis
 SPECIAL = [0.0, -0.0, 1.0, -2.5, math.inf, -math.inf, math.nan]
 
 
-@pytest.mark.parametrize("standard", STANDARDS)
+@pytest.mark.parametrize("standard", BY_THE_RULES)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_nan_and_inf_at_the_same_places_are_equal(standard: str, dtype: np.dtype[Any]) -> None:
     tensor = np.array(SPECIAL).astype(dtype)
@@ -42,7 +44,7 @@ def test_nan_and_inf_at_the_same_places_are_equal(standard: str, dtype: np.dtype
     assert answer.first is answer.worst is None
 
 
-@pytest.mark.parametrize("standard", STANDARDS)
+@pytest.mark.parametrize("standard", BY_THE_RULES)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize(
     ("actual", "golden", "nan", "inf"),
@@ -80,15 +82,15 @@ def test_nan_of_other_bits_is_the_same_nan(dtype: np.dtype[Any]) -> None:
     bits = np.array([math.nan], dtype).view(f"u{dtype.itemsize}")
     other = (bits | bits.dtype.type(1) | bits.dtype.type(1 << (8 * dtype.itemsize - 1))).view(dtype)
     assert other.tobytes() != bits.tobytes()
-    for standard in STANDARDS:
+    for standard in BY_THE_RULES:
         assert compare(other, bits.view(dtype), standard).passed
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_the_two_zeros_differ_in_bits_alone(dtype: np.dtype[Any]) -> None:
     plus, minus = np.zeros(3, dtype), -np.zeros(3, dtype)
-    verdicts = {standard: compare(minus, plus, standard).passed for standard in STANDARDS}
-    assert verdicts == dict.fromkeys(STANDARDS, True) | {"binary": False}
+    verdicts = {standard: compare(minus, plus, standard).passed for standard in BY_THE_RULES}
+    assert verdicts == dict.fromkeys(BY_THE_RULES, True) | {"binary": False}
     answer = compare(minus, plus, "binary")
     assert answer.max_ulp == 0
     assert answer.worst is not None
@@ -147,7 +149,7 @@ def test_cosine_of_numbers_whose_squares_float64_can_not_hold(scale: float) -> N
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
-@pytest.mark.parametrize("standard", ["mixed", "close", "binary"])
+@pytest.mark.parametrize("standard", ["mixed", "close", "binary", "mixed_ttk", "close_ttk", "binary_ttk"])
 def test_integers_must_be_equal(dtype: np.dtype[Any], standard: str) -> None:
     golden = np.arange(10_000, dtype=dtype) + 1_000_000
     assert compare(golden, golden, standard).passed
@@ -168,7 +170,7 @@ def test_large_integers_are_not_compared_as_floats() -> None:
     assert answer.worst.golden == 2**62 + 1
 
 
-@pytest.mark.parametrize("standard", ["stat_rel_err", "cross_check"])
+@pytest.mark.parametrize("standard", ["stat_rel_err", "cross_check", "cross_check_ttk"])
 def test_integers_have_no_relative_thresholds(standard: str) -> None:
     with pytest.raises(NotComparable, match=r"no thresholds for int32\. Use binary"):
         compare(np.ones(3, np.int32), np.ones(3, np.int32), standard)
@@ -184,7 +186,7 @@ def test_a_wider_golden_tensor_is_not_rounded_before_it_is_compared() -> None:
     assert answer.worst.golden == 1 / 3
 
 
-@pytest.mark.parametrize("standard", STANDARDS)
+@pytest.mark.parametrize("standard", BY_THE_RULES)
 def test_a_golden_number_beyond_the_type_is_the_inf_that_it_rounds_to(standard: str) -> None:
     golden = np.array([1.0, 65520.0, -1e6], np.float32)  # 65520 is the first that float16 rounds to Inf
     assert compare(np.array([1, math.inf, -math.inf], np.float16), golden, standard).passed
@@ -219,7 +221,8 @@ def test_options_that_do_not_go_together_are_refused() -> None:
     for options, message in [
         ({"standard": "rough"}, "standard must be one of mixed, .*; got 'rough'"),
         ({"level": "L3"}, "level must be one of L0, L1, L2; got 'L3'"),
-        ({"standard": "cross_check"}, "give it as third_party"),
+        ({"standard": "cross_check"}, "cross_check compares with .* give it as third_party"),
+        ({"standard": "cross_check_ttk"}, "cross_check_ttk compares with .* give it as third_party"),
         ({"third_party": ones}, "belongs to the standard cross_check"),
         ({"standard": "cross_check", "third_party": ones, "hf32": True}, "no thresholds for HF32"),
         ({"standard": "cross_check", "third_party": ones[:2]}, "third_party must have the shape"),

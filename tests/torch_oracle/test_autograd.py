@@ -73,10 +73,24 @@ def test_training_reaches_the_same_weights() -> None:
 
 
 def test_a_first_derivative_with_its_graph_kept() -> None:
-    """create_graph is common in practice; only a second derivative is refused."""
     x = torch.randn(1, 2, 8, 8, requires_grad=True)
     (grad,) = torch.autograd.grad(poolgrad.torch.avg_pool2d(x, 2).pow(2).sum(), x, create_graph=True)
     (expected,) = torch.autograd.grad(functional.avg_pool2d(x, 2).pow(2).sum(), x)
     torch.testing.assert_close(grad.detach(), expected)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        grad.sum().backward()
+
+
+def test_autocast() -> None:
+    """Where torch widens the input of a pooling by itself, gradients go back as they came."""
+    for name, shape in (("adaptive_avg_pool3d", (1, 2, 4, 4, 4)), ("avg_pool2d", (1, 2, 4, 4))):
+        results = []
+        for module in (poolgrad.torch, functional):
+            x = torch.arange(0, 1, 1 / torch.Size(shape).numel(), dtype=torch.bfloat16).reshape(shape).requires_grad_()
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                output = getattr(module, name)(x, 2)
+            output.sum().backward()
+            results.append((output, x.grad))
+        (mine, ours), (other, theirs) = results
+        assert mine.dtype == other.dtype
+        assert ours.dtype == theirs.dtype
+        assert torch.equal(mine, other)
+        assert torch.equal(ours, theirs)

@@ -8,11 +8,21 @@ import ml_dtypes
 import numpy as np
 import pytest
 import torch
-from plugins.example_calls import ADAPTIVE_MAX, atk_inputs, legal_indices, parameters, wanted
-from plugins.stand_ins import Ttk, atk_installed, atk_run, load_by_path
+from plugins.example_calls import (
+    AVG,
+    FORMAT,
+    SOC,
+    WITH_INDICES,
+    atk_inputs,
+    legal_indices,
+    parameters,
+    wanted,
+)
+from plugins.stand_ins import Ttk, atk_installed, atk_load, atk_run
 
 from poolgrad.operators import REGISTRY
 from poolgrad.plugins import calls, ttk
+from poolgrad.selftest import reference
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 NUMPY = {torch.float32: np.float32, torch.float16: np.float16, torch.bfloat16: ml_dtypes.bfloat16}
@@ -32,28 +42,57 @@ def assert_same(got: torch.Tensor, expected: Any, dtype: torch.dtype) -> None:
     assert np.array_equal(got.double().numpy(), expected.astype(np.float64))
 
 
-@pytest.mark.parametrize("by_position", [False, True], ids=["by name", "by position"])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("operator", REGISTRY)
-def test_ttk_gets_tensors(operator: str, dtype: torch.dtype, by_position: bool) -> None:
+def test_ttk_gets_tensors(operator: str, dtype: torch.dtype) -> None:
     given = parameters(operator, NUMPY[dtype])
     tensors = {name: as_torch(value) for name, value in given.items()}
     tensors["gradOutput"].requires_grad_()
-    (got,) = Ttk(ttk.__file__).run(operator, tensors, by_position=by_position)
+    (got,) = Ttk(ttk.__file__).run(operator, tensors, formats=(FORMAT[operator],), soc=SOC[operator])
     assert_same(got, wanted(operator, given), dtype)
+
+
+@pytest.mark.parametrize("operator", WITH_INDICES)
+def test_ttk_finds_indices_in_its_own_tensor(operator: str) -> None:
+    tensors = {name: as_torch(value) for name, value in parameters(operator).items()}
+    storage = torch.full((*tensors["indices"].shape, 2), -5, dtype=torch.int32)
+    tensors["indices"] = storage[..., 0]
+    Ttk(ttk.__file__).run(operator, tensors, formats=(FORMAT[operator],), soc=SOC[operator])
+    assert np.array_equal(storage[..., 0].numpy(), legal_indices(operator, tensors["self"].numpy()))
+    assert torch.all(storage[..., 1] == -5)
+
+
+@pytest.mark.parametrize("cube", range(4))
+def test_ttk_gets_promoted_tensors(cube: int) -> None:
+    """cubeMathType rounds gradients of float32 first: not at all, to HF32 (11 bits), to float16."""
+
+    def promote(value: Any) -> Any:
+        return value.double() if isinstance(value, torch.Tensor) else value
+
+    given = parameters(AVG) | {"gradOutput": np.random.default_rng(3).normal(size=(2, 3, 3, 4)).astype(np.float32)}
+    given["cubeMathType"] = cube
+    tensors = {name: as_torch(value) for name, value in given.items()}
+    (got,) = Ttk(ttk.__file__).run(AVG, tensors, formats=("NCHW",), promote=promote)
+    if cube == 2:
+        given["gradOutput"] = given["gradOutput"].astype(np.float16)
+    elif cube:
+        given["gradOutput"] = reference.round_to_hf32(given["gradOutput"], 11)
+    given["gradOutput"] = given["gradOutput"].astype(np.float64)
+    assert_same(got, wanted(AVG, given), torch.float64)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("operator", REGISTRY)
 def test_atk_gets_tensors(operator: str, dtype: torch.dtype) -> None:
     with atk_installed() as registered:
-        load_by_path(calls.__file__.replace("calls", "atk"))
+        atk_load(calls.__file__.replace("calls", "atk"))
         given = parameters(operator, NUMPY[dtype])
-        inputs = {name: as_torch(value) for name, value in atk_inputs(operator, given).items()}
+        inputs = {name: as_torch(value) for name, value in atk_inputs(operator, given, np.float16).items()}
         got, inputs = atk_run(registered[f"poolgrad_{REGISTRY[operator].python_name}"], inputs)
-    if operator == ADAPTIVE_MAX:
+    if REGISTRY[operator].atk_has_output_size:
         given["gradOutput"] = inputs["gradOutput"].double().numpy()
-        output, indices = torch.nn.functional.adaptive_max_pool2d(inputs["self"].float(), (3, 4), return_indices=True)
+        forward = getattr(torch.nn.functional, f"adaptive_max_pool{len(REGISTRY[operator].axes)}d")
+        output, indices = forward(inputs["self"].float(), inputs["output_size"], return_indices=True)
         assert torch.equal(inputs["gradOutput"].float(), output)
         assert torch.equal(inputs["indices"].long(), indices)
         assert np.array_equal(indices.numpy(), legal_indices(operator, given["self"]))

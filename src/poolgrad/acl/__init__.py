@@ -4,6 +4,8 @@ Out-parameters come back as values, the status last. Nothing here raises on bad 
 documented status, and ``aclGetRecentErrMsg`` tells why. ``None`` and ``0`` both stand for a null pointer.
 """
 
+from typing import TYPE_CHECKING
+
 # Constants and status codes, all of them, under their documented names.
 from ..base.status import *  # noqa: F403
 from .constants import *  # noqa: F403
@@ -57,11 +59,11 @@ from .objects import aclGetViewShape as aclGetViewShape
 from .objects import aclGetViewStrides as aclGetViewStrides
 from .objects import aclInitTensor as aclInitTensor
 from .objects import aclSetRawTensorAddr as aclSetRawTensorAddr
-from .operators import PHASES
 from .options import aclrtCtxGetSysParamOpt as aclrtCtxGetSysParamOpt
 from .options import aclrtCtxSetSysParamOpt as aclrtCtxSetSysParamOpt
 from .options import aclrtGetSysParamOpt as aclrtGetSysParamOpt
 from .options import aclrtSetSysParamOpt as aclrtSetSysParamOpt
+from .phases import *  # noqa: F403
 from .state import set_product as set_product
 from .streams import aclrtCreateStream as aclrtCreateStream
 from .streams import aclrtDestroyStream as aclrtDestroyStream
@@ -70,5 +72,12 @@ from .streams import aclrtSynchronizeDevice as aclrtSynchronizeDevice
 from .streams import aclrtSynchronizeStream as aclrtSynchronizeStream
 from .streams import aclrtSynchronizeStreamWithTimeout as aclrtSynchronizeStreamWithTimeout
 
-# Both phases of every operator.
-globals().update(PHASES)
+if not TYPE_CHECKING:  # for type checkers a module that has it has every name
+
+    def __getattr__(name: str) -> object:
+        from ..operators import ABSENT, told_absent
+
+        operator = name.removesuffix("GetWorkspaceSize")
+        if operator in ABSENT:
+            raise AttributeError(told_absent(operator), name=name, obj=None)  # where Python finds no "did you mean"
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

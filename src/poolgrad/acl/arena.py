@@ -6,12 +6,16 @@ import bisect
 import os
 import sys
 import threading
+from collections import deque
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 ALIGNMENT = 64
+
+# The last blocks of all arenas that were freed, for messages: start, stop, and the function that did it.
+FREED: deque[tuple[int, int, str]] = deque(maxlen=256)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +33,12 @@ class Backing(Protocol):
     def reserve(self, size: int) -> tuple[int, object]:
         """An aligned address and its owner, whose end gives the memory back; ``MemoryError`` if there is none."""
 
+    def touch(self, address: int, nbytes: int) -> None:
+        """All of these bytes of a live block are about to be used."""
+
+    def holds(self, address: int) -> bool:
+        """Whether an address can only be one of this backing, whoever has it at the moment."""
+
 
 class NumpyBacking:
     """Ordinary memory of this process."""
@@ -37,6 +47,12 @@ class NumpyBacking:
         owner = np.empty(size + ALIGNMENT - 1, np.uint8)
         start: int = owner.ctypes.data
         return -(-start // ALIGNMENT) * ALIGNMENT, owner
+
+    def touch(self, address: int, nbytes: int) -> None:
+        """The system fills pages as they are needed."""
+
+    def holds(self, address: int) -> bool:
+        return False
 
 
 class Arena:
@@ -69,14 +85,15 @@ class Arena:
             bisect.insort(self._starts, address)
         return address
 
-    def free(self, address: int) -> bool:
-        """Forget the block that starts at ``address``; False if there is none."""
+    def free(self, address: int, by: str = "aclrtFree") -> bool:
+        """Forget the block that starts at ``address``, in the name of a function; False if there is none."""
         with self._lock:
             block = self._blocks.pop(address, None)
             if block is None:
                 return False
             del self._starts[bisect.bisect_left(self._starts, address)]
             self.used -= block.size
+        FREED.append((address, address + block.size, by))
         return True
 
     def find(self, address: int, nbytes: int) -> Block | None:
@@ -88,7 +105,7 @@ class Arena:
 
     def clear(self) -> None:
         for address in list(self._blocks):
-            self.free(address)
+            self.free(address, "aclFinalize")
 
     def renew_lock(self) -> None:
         """For the child of a fork, where the thread that held the lock does not exist."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Any, TypeGuard
 
 from ..base.status import ACL_ERROR_INVALID_PARAM
 from .messages import refusal
@@ -15,6 +16,7 @@ INT64 = (-(2**63), 2**63 - 1)
 SIZE = (0, 2**64 - 1)
 
 _LONGEST_TEXT = 80
+_INT = frozenset((int,))
 _RANGES = {INT32: "a 32-bit integer", INT64: "a 64-bit integer", SIZE: "an unsigned 64-bit integer"}
 
 
@@ -31,6 +33,8 @@ def as_int(value: object) -> int | None:
 
 def as_ints(values: object) -> tuple[int, ...] | None:
     """The integers of a sequence, or None if it is none or holds anything else."""
+    if _is_plain(values) and _INT.issuperset(map(type, values)):
+        return tuple(values)
     # A length is asked for so that an endless generator cannot hang the call.
     if isinstance(values, (str, bytes, bytearray, Mapping, AbstractSet)) or not hasattr(values, "__len__"):
         return None
@@ -41,9 +45,14 @@ def as_ints(values: object) -> tuple[int, ...] | None:
     return tuple(number for number in numbers if number is not None) if None not in numbers else None
 
 
+def _is_plain(values: object) -> TypeGuard[Sequence[Any]]:
+    """What almost all pass for several integers; finding out that it is no integer would take longer than all else."""
+    return type(values) is tuple or type(values) is list
+
+
 def is_null(value: object) -> bool:
     """None and 0 both stand for a null pointer."""
-    return value is None or as_int(value) == 0
+    return value is None or (not _is_plain(value) and as_int(value) == 0)
 
 
 def shown(value: object) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 
-from ..base.products import Product
 from ..base.status import (
     ACL_ERROR_INTERNAL_ERROR,
     ACL_ERROR_INVALID_FILE,
@@ -31,6 +30,7 @@ from .state import (
     RUNTIME,
     Context,
     current_context,
+    hardware,
     is_up,
     make_current,
     product,
@@ -156,21 +156,21 @@ def aclrtGetDevice() -> tuple[int | None, int]:
 
 @guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
 def aclrtGetDeviceCount() -> tuple[int | None, int]:
-    require_up()
-    return RUNTIME.device_count, ACL_SUCCESS
+    """Also before aclInit: programs ask whether there is a device at all."""
+    return RUNTIME.device_count if RUNTIME.up else _devices_of_environment(ACL_ERROR_INVALID_PARAM), ACL_SUCCESS
 
 
 @guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
 def aclrtGetRunMode() -> tuple[int | None, int]:
-    require_up()
+    """Also before aclInit."""
     return ACL_HOST, ACL_SUCCESS
 
 
 @guarded(ACL_ERROR_INTERNAL_ERROR, returns_status=False)
 def aclrtGetSocName() -> str | None:
-    """The SoC of the product; None only if POOLGRAD_PRODUCT names an unknown one."""
+    """The SoC of the device; None only if POOLGRAD_PRODUCT names an unknown one."""
     try:
-        return product().soc
+        return hardware().soc
     except ValueError as error:
         raise refusal(ACL_ERROR_INVALID_PARAM, f"POOLGRAD_PRODUCT is set to an {error}") from None
 
@@ -252,12 +252,16 @@ def _check_config(path: object, *, bad_type: int, bad_file: int) -> None:
 
 def _read_environment(status: int) -> None:
     try:
-        chosen: Product = product()
+        chosen = hardware()
     except ValueError as error:
         raise refusal(status, f"POOLGRAD_PRODUCT is set to an {error}") from None
+    RUNTIME.device_count = _devices_of_environment(status)
+    RUNTIME.hardware = chosen
+
+
+def _devices_of_environment(status: int) -> int:
     text = os.environ.get("POOLGRAD_DEVICES") or "1"
     count = int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else 0
     if not 1 <= count <= _MOST_DEVICES:
         raise refusal(status, f"POOLGRAD_DEVICES must be an integer of at least 1, got {shown(text)}")
-    RUNTIME.product = chosen
-    RUNTIME.device_count = count
+    return count

@@ -1,14 +1,22 @@
-"""Half precision numbers as their 16 bits, as C programs carry them."""
+"""Half precision numbers as their 16 bits, as C programs carry them.
+
+As in CANN's library, which knows neither infinity nor NaN here: the largest exponent is one like any other, and what is
+too large, infinite or no number becomes the largest half.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import math
 
 import numpy as np
 
 from ..base.status import ACL_ERROR_INTERNAL_ERROR, ACL_ERROR_INVALID_PARAM
 from .arguments import as_int, shown
 from .messages import guarded, refusal
+
+_LARGEST = 0x7BFF
+_ROUNDS_TO_INFINITY = 65520  # and all beyond it, where there is one
 
 
 @guarded(ACL_ERROR_INTERNAL_ERROR, returns_status=False)
@@ -21,7 +29,9 @@ def aclFloat16ToFloat(value: int) -> float | None:
     bits = as_int(value)
     if bits is None or not 0 <= bits < 2**16:
         raise refusal(ACL_ERROR_INVALID_PARAM, f"value must be an integer of 16 bits, got {shown(value)}")
-    return float(np.uint16(bits).view(np.float16))
+    exponent, fraction = bits >> 10 & 31, bits & 1023
+    size = math.ldexp(1024 + fraction, exponent - 25) if exponent else math.ldexp(fraction, -24)
+    return -size if bits >> 15 else size
 
 
 @guarded(ACL_ERROR_INTERNAL_ERROR, returns_status=False)
@@ -33,8 +43,9 @@ def aclFloatToFloat16(value: float) -> int | None:
     """
     try:
         # The C function takes a float, so the argument becomes one first.
-        single = np.float32(ctypes.c_float(value).value)
-        with np.errstate(over="ignore"):
-            return int(single.astype(np.float16).view(np.uint16))
+        single = ctypes.c_float(value).value
     except (TypeError, OverflowError):
         raise refusal(ACL_ERROR_INVALID_PARAM, f"value must be a number, got {shown(value)}") from None
+    if not abs(single) < _ROUNDS_TO_INFINITY:
+        return _LARGEST if math.copysign(1, single) > 0 else _LARGEST | 0x8000
+    return int(np.float16(single).view(np.uint16))

@@ -7,26 +7,32 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..base.status import ACLNN_ERR_PARAM_NULLPTR
+from ..contract.checks import INT64_MAX
 from ..contract.engine import DOCUMENT, SAFE, Broken, Call, Check
 from ..contract.overlap import MEMORY_CHECKS
+from .addresses import what_is_at
 from .arena import ARENA, Block
 from .objects import AclIntArray, AclTensor
+
+# The tensors and arrays of a call by name, None for those that are no longer alive.
+Objects = Mapping[str, AclTensor | AclIntArray | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Launch(Call):
     """A call on its way to a stream: its objects, as far as they are still alive, and its workspace."""
 
-    objects: Mapping[str, AclTensor | AclIntArray | None] = field(default_factory=dict)
+    objects: Objects = field(default_factory=dict)
     workspace: int = 0
     workspace_size: int = 0
     needed: int = 0
 
     def placed(self) -> Iterator[tuple[str, AclTensor]]:
-        """The tensors whose memory matters: those with elements, and of ``self``, which is never read, a given one."""
-        for name, value in self.objects.items():
-            if isinstance(value, AclTensor) and value.tensor.count and not (name == "self" and not value.address):
-                yield name, value
+        """The tensors whose memory matters: those with elements, and of one that is never read, a given one."""
+        for p in self.operator.tensors:
+            value = self.objects.get(p.name)
+            if isinstance(value, AclTensor) and value.tensor.count and (value.address or p.read or p.output):
+                yield p.name, value
 
     def block_of(self, tensor: AclTensor) -> Block | None:
         return ARENA.find(tensor.address, storage_bytes(tensor))
@@ -64,8 +70,8 @@ def _workspace_live(call: Call) -> Broken | None:
     assert isinstance(call, Launch)
     if not call.needed or ARENA.find(call.workspace, call.needed):
         return None
-    got = f"{call.needed} bytes at {call.workspace:#x}, which do not"
-    return Broken("workspace", "memory that lies in one live aclrtMalloc block", got, "Pass memory from aclrtMalloc.")
+    got, change = _misplaced(call.workspace, call.needed)
+    return Broken("workspace", f"{call.needed} bytes in one live aclrtMalloc block", got, change)
 
 
 def _objects_live(call: Call) -> Broken | None:
@@ -96,6 +102,9 @@ def _views_in_storage(call: Call) -> Broken | None:
             got = f"elements {low} to {high - 1}"
             change = "Correct the strides, the offset or the storage shape."
             return Broken(name, f"a view inside its storage of {storage} elements", got, change)
+        if storage_bytes(value) > INT64_MAX:
+            change = "Correct the offset or the storage shape."
+            return Broken(name, "storage of fewer than 2^63 bytes", f"{storage_bytes(value)} bytes", change)
     return None
 
 
@@ -103,13 +112,20 @@ def _storage_in_block(call: Call) -> Broken | None:
     assert isinstance(call, Launch)
     for name, value in call.placed():
         if call.block_of(value) is None:
-            block = ARENA.find(value.address, 0)
-            start = value.address - block.address if block else 0
-            allocation = f"an allocation of {block.size} bytes" if block else "no live allocation"
-            got = f"storage that covers bytes {start} to {start + storage_bytes(value)} of {allocation}"
-            change = "Allocate enough with aclrtMalloc, and create the tensor with the dtype and shape of its data."
+            got, change = _misplaced(value.address, storage_bytes(value))
             return Broken(name, "storage inside one live aclrtMalloc block", got, change)
     return None
+
+
+def _misplaced(address: int, nbytes: int) -> tuple[str, str]:
+    """What memory this is that lies in no live block, and what to change."""
+    block = ARENA.find(address, 1)
+    if block is None:
+        what, change = what_is_at(address)
+        return what, f"{change[0].upper()}{change[1:]}."
+    start = address - block.address
+    got = f"{address:#x}, bytes {start} to {start + nbytes} of an allocation of {block.size} bytes"
+    return got, "Allocate enough with aclrtMalloc, and create the tensor with the dtype and shape of its data."
 
 
 def _workspace_apart(call: Call) -> Broken | None:
@@ -135,7 +151,12 @@ LAUNCH_CHECKS = (
     Check("workspace-live", "the workspace lies in one live block", _workspace_live, source=SAFE),
     Check("objects-live", "tensors and arrays live until phase two", _objects_live, source=SAFE),
     Check("objects-unchanged", "tensors are as phase one saw them", _descriptions_unchanged, source=SAFE),
-    Check("view-in-storage", "every view lies inside its storage shape", _views_in_storage, source=SAFE),
+    Check(
+        "view-in-storage",
+        "every view lies inside its storage shape, which has fewer than 2^63 bytes",
+        _views_in_storage,
+        source=SAFE,
+    ),
     Check("storage-in-block", "every storage lies inside one live block", _storage_in_block, source=SAFE),
     *MEMORY_CHECKS,
     Check("workspace-apart", "the workspace overlaps no tensor that is read or written", _workspace_apart, source=SAFE),

@@ -15,6 +15,7 @@ from ..base.status import (
     ACL_ERROR_RT_PARAM_INVALID,
     ACL_SUCCESS,
 )
+from .addresses import freed_by, what_is_at
 from .arena import ARENA, HOST_ARENA, Arena, Block
 from .arguments import INT32, SIZE, as_int, integer, is_null, shown
 from .constants import ACL_MEM_MALLOC_HUGE_FIRST, ACL_MEM_MALLOC_NORMAL_ONLY_P2P
@@ -36,6 +37,8 @@ __all__ = [
     "aclrtMemcpy",
     "aclrtMemset",
 ]
+
+_FUNCTIONS = {ARENA: ("aclrtMalloc", "aclrtFree"), HOST_ARENA: ("aclrtMallocHost", "aclrtFreeHost")}
 
 # One end of a copy: an address or something with bytes in it.
 Place = int | bytes | bytearray | memoryview | npt.NDArray[np.generic] | None
@@ -62,14 +65,14 @@ def aclrtMallocHost(size: int) -> tuple[int | None, int]:
 @guarded(ACL_ERROR_INTERNAL_ERROR)
 def aclrtFree(devPtr: int | None) -> int:
     require_up()
-    _release(ARENA, "devPtr", devPtr, "aclrtMalloc")
+    _release(ARENA, "devPtr", devPtr)
     return ACL_SUCCESS
 
 
 @guarded(ACL_ERROR_INTERNAL_ERROR)
 def aclrtFreeHost(hostPtr: int | None) -> int:
     require_up()
-    _release(HOST_ARENA, "hostPtr", hostPtr, "aclrtMallocHost")
+    _release(HOST_ARENA, "hostPtr", hostPtr)
     return ACL_SUCCESS
 
 
@@ -94,7 +97,9 @@ def aclrtMemset(devPtr: int | None, maxCount: int, value: int, count: int) -> in
     if nbytes > room:
         text = f"count = {nbytes} is more than maxCount = {room}; fill less, or pass the true size"
         raise refusal(ACL_ERROR_RT_PARAM_INVALID, text)
-    span = pinned_span("devPtr", address, nbytes) or device_span("devPtr", address, nbytes)
+    span = pinned_span("devPtr", address, nbytes, writable=True) or device_span(
+        "devPtr", address, nbytes, writable=True
+    )
     ctypes.memset(span.address, byte & 255, span.nbytes)
     return ACL_SUCCESS
 
@@ -109,15 +114,29 @@ def _allocate(arena: Arena, nbytes: int) -> int:
     return address
 
 
-def _release(arena: Arena, name: str, place: object, source: str) -> None:
+def _release(arena: Arena, name: str, place: object) -> None:
+    source, by = _FUNCTIONS[arena]
     if is_null(place):
         raise refusal(ACL_ERROR_INVALID_PARAM, f"{name} is null; pass an address from {source}")
     address = as_int(place)
-    if address is not None and arena.free(address):
-        forget_runs()
-        return
-    block = None if address is None else arena.find(address, 1)
-    hint = f"; its block starts at {block.address:#x}" if block else ""
-    where = shown(place) if address is None or address < 0 else f"{address:#x}"
-    text = f"{name} = {where} is not the start of a live block{hint}; pass what {source} gave, and only once"
-    raise refusal(ACL_ERROR_RT_INVALID_HANDLE, text)
+    if address is None:
+        text = f"{name} must be an address from {source}, got {shown(place)}"
+        raise refusal(ACL_ERROR_RT_INVALID_HANDLE, text)
+    if not arena.free(address, by):
+        raise refusal(ACL_ERROR_RT_INVALID_HANDLE, f"{name} is {_no_block(arena, address)}")
+    forget_runs()
+
+
+def _no_block(arena: Arena, address: int) -> str:
+    """What is at an address where no block begins, and what to free in its place."""
+    for each, (source, free) in _FUNCTIONS.items():
+        block = each.find(address, 1)
+        if block and each is arena:
+            return f"{address:#x}, inside of a block; its block starts at {block.address:#x}: pass that"
+        if block:
+            side = "device" if each is ARENA else "host"
+            return f"{address:#x}, memory of the {side} from {source}; free it with {free}"
+    by = freed_by(address)
+    if by:
+        return f"{address:#x}, which was freed by {by} already; free a block once"
+    return f"{what_is_at(address)[0]}; pass what {_FUNCTIONS[arena][0]} gave"

@@ -146,6 +146,21 @@ def aclGetRawTensorAddr(tensor: int | None) -> tuple[int | None, int]:
     return _find_tensor(tensor).address, ACLNN_SUCCESS
 
 
+def adopt_tensor(handle: int, *described: object) -> None:
+    """As aclCreateTensor, under a handle that a program has given out itself."""
+    HANDLES.adopt(handle, TENSOR, _describe(*described))
+
+
+def adopt_int_array(handle: int, values: object) -> None:
+    HANDLES.adopt(handle, INT_ARRAY, AclIntArray(_ints("value", values)))
+
+
+def forget_object(handle: int, kind: str) -> None:
+    """As the functions that destroy objects; of one that is not there nobody is told."""
+    HANDLES.drop(handle, kind)
+    forget_calls()
+
+
 def _describe(
     view_dims: object, dtype: object, strides: object, offset: object, format: object, storage: object, address: object
 ) -> AclTensor:
@@ -159,7 +174,8 @@ def _describe(
         raise refusal(ACLNN_ERR_PARAM_INVALID, text)
     kind, layout = _int("dataType", dtype), _int("format", format)
     element = DTYPE_BY_CODE.get(kind) or DType(f"aclDataType {kind}", f"aclDataType {kind}", kind, 0)
-    byte_strides = tuple(step * element.itemsize for step in steps)
+    itemsize = element.itemsize
+    byte_strides = tuple([step * itemsize for step in steps])
     return AclTensor(
         tensor=Tensor(element, shape, byte_strides, FORMAT_BY_CODE.get(layout, f"aclFormat {layout}")),
         strides=steps,
@@ -187,7 +203,8 @@ def _destroy(name: str, handle: object, kind: str) -> int:
 
 
 def _no_object(name: str, handle: object, kind: str) -> AclnnError:
-    text = f"{name} is {HANDLES.describe(handle, kind)}; pass a live {kind}"
+    maker = "aclCreateTensor" if kind == TENSOR else "aclCreateIntArray"
+    text = f"{name} is {HANDLES.describe(handle, kind)}; pass a live {kind} from {maker}"
     return refusal(ACLNN_ERR_PARAM_INVALID, text)
 
 

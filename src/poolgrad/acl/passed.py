@@ -1,8 +1,8 @@
 """A launch that passed all rows of phase two, and what has to be asked again when the next one is on the same objects.
 
 Most rows look at descriptions, offsets and addresses alone, which a program that calls an operator in a loop leaves as
-they are. What may be new is the workspace, and whether the memory is still there. Where anything might be wrong there
-is no answer here: all rows are asked, and say what it is.
+they are, or makes anew as they were. What may be new is the workspace, and whether the memory is still there. Where
+anything might be wrong there is no answer here: all rows are asked, and say what it is.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from ..run.execute import Tensors
 from .arena import ARENA, Block
-from .launch import Launch, storage_bytes
+from .launch import Launch, Objects, storage_bytes
+from .objects import AclIntArray, AclTensor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,6 +24,7 @@ class Passed:
     tensors: Tensors  # as the kernel takes them
     storages: list[tuple[int, int]]  # addresses and bytes, which must lie in live blocks
     touched: list[tuple[int, int]]  # first bytes and ends of what is read or written
+    looks: Mapping[str, object]  # all that rows see of each object, by name
 
     @classmethod
     def of(cls, launch: Launch, tensors: Tensors, handles: Mapping[str, int], calls: object) -> Passed:
@@ -33,7 +35,15 @@ class Passed:
             tensors,
             [(tensor.address, storage_bytes(tensor)) for _, tensor in launch.placed()],
             [(address + t.byte_range[0], address + t.byte_range[1]) for t, address in used if t.count],
+            {name: _look(value) for name, value in launch.objects.items()},
         )
+
+    def on(self, handles: Mapping[str, int], calls: object, objects: Objects) -> Passed | None:
+        """The same for other objects, if no row could tell them from those that passed."""
+        for name, look in self.looks.items():
+            if _look(objects[name]) != look:
+                return None
+        return Passed(handles, calls, self.tensors, self.storages, self.touched, self.looks)
 
     def blocks(self, workspace: int, size: int, needed: int) -> list[Block | None] | None:
         """The blocks that such a launch holds, with this workspace; None if a row may have something against it."""
@@ -47,3 +57,9 @@ class Passed:
         if needed:
             blocks.append(ARENA.find(workspace, needed))
         return None if None in blocks else blocks
+
+
+def _look(value: AclTensor | AclIntArray | None) -> object:
+    if isinstance(value, AclTensor):
+        return value.tensor, value.offset, value.storage_dims, value.address
+    return None if value is None else value.values

@@ -10,6 +10,7 @@ import numpy as np
 from ..base.errors import AclnnError
 from ..base.status import ACL_ERROR_INVALID_PARAM, ACL_ERROR_RT_PARAM_INVALID
 from . import constants as c
+from .addresses import what_is_at
 from .arena import ARENA, HOST_ARENA
 from .arguments import INT32, SIZE, as_int, integer, is_null, shown
 from .host_pages import accessible
@@ -89,22 +90,26 @@ def plan_copy(dst: object, dest_max: object, src: object, count: object, kind: o
     )
 
 
-def device_span(name: str, address: int, nbytes: int) -> Span:
+def device_span(name: str, address: int, nbytes: int, *, writable: bool) -> Span:
     """The span of device memory, which must lie inside one live block."""
     block = ARENA.find(address, nbytes)
     if block is None:
         raise _bad(_outside(name, address, nbytes))
-    return Span(name, address, nbytes, True, block)
+    if writable:
+        ARENA.backing.touch(address, nbytes)
+    return Span(name, address, nbytes, writable, block)
 
 
-def pinned_span(name: str, address: int, nbytes: int) -> Span | None:
+def pinned_span(name: str, address: int, nbytes: int, *, writable: bool) -> Span | None:
     """The span of memory from aclrtMallocHost, None if the address lies in no such block."""
     if HOST_ARENA.find(address, 1) is None:
         return None
     block = HOST_ARENA.find(address, nbytes)
     if block is None:
         raise _bad(f"{name} = {address:#x} and {nbytes} bytes pass the end of its aclrtMallocHost block; use fewer")
-    return Span(name, address, nbytes, True, block)
+    if writable:
+        HOST_ARENA.backing.touch(address, nbytes)
+    return Span(name, address, nbytes, writable, block)
 
 
 def _find_span(name: str, place: object, nbytes: int, side: str, *, writable: bool) -> Span:
@@ -114,11 +119,11 @@ def _find_span(name: str, place: object, nbytes: int, side: str, *, writable: bo
     integer(name, address, SIZE, ACL_ERROR_RT_PARAM_INVALID)
     on_device = ARENA.find(address, 1) is not None
     if side == DEVICE or (side == EITHER and on_device):
-        return device_span(name, address, nbytes)
+        return device_span(name, address, nbytes, writable=writable)
     if on_device:
         # It would work here, where device memory is host memory, and fail on the device that is being imitated.
         raise _bad(f"{name} = {address:#x} is device memory, and kind says host; use the kind that fits")
-    return pinned_span(name, address, nbytes) or Span(name, address, nbytes, writable, None)
+    return pinned_span(name, address, nbytes, writable=writable) or Span(name, address, nbytes, writable, None)
 
 
 def _buffer_span(name: str, place: object, nbytes: int, side: str, *, writable: bool) -> Span:
@@ -151,7 +156,8 @@ def _bytes_of(name: str, place: object) -> np.ndarray[tuple[int], np.dtype[np.ui
 def _outside(name: str, address: int, nbytes: int) -> str:
     block = ARENA.find(address, 1)
     if block is None:
-        return f"{name} = {address:#x} lies in no live block of device memory; pass an address from aclrtMalloc"
+        what, change = what_is_at(address)
+        return f"{name} is {what}; {change}"
     return (
         f"{name} = {address:#x} and {nbytes} bytes cover bytes {address - block.address} to "
         f"{address - block.address + nbytes} of an allocation of {block.size} bytes; use fewer or allocate more"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import NamedTuple
 
 from ..base.errors import AclnnError
-from ..base.products import A2, Product, find_product
+from ..base.products import A2, Product, find_product, soc_name
 from ..base.status import ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_UNINITIALIZE
 from . import worker
 from .arena import ARENA, HOST_ARENA
@@ -14,6 +15,17 @@ from .handles import CONTEXT, EVENT, EXECUTOR, HANDLES, STREAM
 from .kept import forget_runs
 from .messages import refusal
 from .worker import Stream
+
+
+class Hardware(NamedTuple):
+    """What the device stands for: a product, and the name that it reports."""
+
+    product: Product
+    soc: str
+
+
+def hardware_named(name: str) -> Hardware:
+    return Hardware(find_product(name), soc_name(name))
 
 
 class Context:
@@ -75,7 +87,7 @@ class Runtime:
         self.by_aclnn = False
         self.was_finalized = False
         self.device_count = 1
-        self.product: Product | None = None
+        self.hardware: Hardware | None = None
         self.options: dict[int, int] = {}
         self.contexts: set[Context] = set()
         self.primaries: dict[int, Context] = {}
@@ -90,7 +102,7 @@ class Runtime:
         self.by_acl = self.by_aclnn = False
         self.was_finalized = True
         contexts, self.contexts = self.contexts, set()
-        self.primaries, self.times_set, self.options, self.product = {}, {}, {}, None
+        self.primaries, self.times_set, self.options, self.hardware = {}, {}, {}, None
         try:
             for context in contexts:
                 context.destroy()
@@ -103,7 +115,7 @@ class Runtime:
 
 RUNTIME = Runtime()
 _LOCAL = threading.local()
-_CHOSEN: list[Product] = []
+_CHOSEN: list[Hardware] = []
 
 
 def is_up() -> bool:
@@ -138,19 +150,24 @@ def no_context(reason: str) -> AclnnError:
     return refusal(ACL_ERROR_RT_CONTEXT_NULL, text)
 
 
-def product() -> Product:
-    """The product that the device stands for: the one chosen, else POOLGRAD_PRODUCT's, else Atlas A2.
+def hardware() -> Hardware:
+    """What the device stands for: the one chosen, else POOLGRAD_PRODUCT's, else that of Atlas A2.
 
     ``ValueError`` if the variable names an unknown one and the runtime is not up.
     """
     if _CHOSEN:
         return _CHOSEN[-1]
-    return RUNTIME.product or find_product(os.environ.get("POOLGRAD_PRODUCT") or A2.name)
+    return RUNTIME.hardware or hardware_named(os.environ.get("POOLGRAD_PRODUCT") or A2.name)
+
+
+def product() -> Product:
+    """The product that the device stands for; ``ValueError`` as ``hardware``."""
+    return hardware().product
 
 
 def set_product(name: str) -> None:
-    """Choose the product that the device stands for; ``ValueError`` for an unknown name."""
-    _CHOSEN[:] = [find_product(name)]
+    """Choose what the device stands for, by the name of a product or of a device; ``ValueError`` for an unknown one."""
+    _CHOSEN[:] = [hardware_named(name)]
 
 
 def _after_fork_in_child() -> None:

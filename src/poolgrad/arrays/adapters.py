@@ -29,7 +29,7 @@ def describe(value: Any, name: str, format: str, *, output: bool = False) -> Arr
     if isinstance(value, np.ndarray):
         return _describe_numpy(value, name, format)
     if is_torch(value):
-        return _describe_torch(value, name, format)
+        return _describe_torch(value, name, format, output)
     if hasattr(value, "__dlpack__"):
         return _describe_numpy(_from_dlpack(value, name, output), name, format)
     raise TypeError(
@@ -47,6 +47,28 @@ def as_numpy(value: Any, name: str) -> Any:
 def is_torch(value: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
+
+
+def write_refusal(torch: Any, tensor: Any) -> str:
+    """Why torch lets nobody write into a tensor just now; empty if it does."""
+    if tensor.requires_grad and torch.is_grad_enabled():
+        return (
+            "requires grad, and this function is not differentiable. Use poolgrad.torch, whose functions take part in "
+            "autograd, call inside torch.no_grad(), or pass out.detach()."
+        )
+    if tensor.is_inference() and not torch.is_inference_mode_enabled():
+        return "was made in torch.inference_mode(), and may be written there only. Call inside it, or pass out.clone()."
+    return ""
+
+
+def note_write(array: Any) -> None:
+    """Let autograd know that the values change, so that it never takes them for what it kept.
+
+    This is done before they do, since Ctrl-C may end a call at any time. Once too often does no harm.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor):
+        torch.autograd.graph.increment_version(array)
 
 
 def maker_of(like: Any, tensor: Tensor) -> Callable[[], Any]:
@@ -80,20 +102,24 @@ def _torch_dtype(dtype: Any) -> DType:
     return dtype_named(str(dtype).removeprefix("torch."), 8 * dtype.itemsize)
 
 
-def _describe_torch(value: Any, name: str, format: str) -> Array:
+def _describe_torch(value: Any, name: str, format: str, output: bool) -> Array:
     try:
-        return _read_torch(value, name, format)
+        return _read_torch(value, name, format, output)
     except RuntimeError as error:  # what torch raises for tensors of its own special kinds
         raise TypeError(f"{name} must be an ordinary dense tensor on the CPU: {error}") from error
 
 
-def _read_torch(value: Any, name: str, format: str) -> Array:
+def _read_torch(value: Any, name: str, format: str, output: bool) -> Array:
     torch = sys.modules["torch"]
-    if value.requires_grad:
-        raise TypeError(
-            f"{name} requires grad, and this function is not differentiable. "
-            f"Use poolgrad.torch, whose functions take part in autograd, or pass {name}.detach()."
-        )
+    differentiable = f"Use poolgrad.torch, whose functions take part in autograd, or pass {name}.detach()."
+    if output:
+        refusal = write_refusal(torch, value)
+        if refusal:
+            raise TypeError(f"{name} {refusal}")
+    elif value.requires_grad:
+        raise TypeError(f"{name} requires grad, and this function is not differentiable. {differentiable}")
+    if torch.autograd.forward_ad.unpack_dual(value).tangent is not None:
+        raise TypeError(f"{name} carries a tangent, and this function is not differentiable. {differentiable}")
     if value.device.type != "cpu" or value.layout is not torch.strided:
         raise TypeError(f"{name} must be a dense tensor on the CPU, got {value.layout} on {value.device}.")
     if value.is_conj() or value.is_neg():

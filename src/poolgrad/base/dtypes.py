@@ -50,7 +50,11 @@ DTYPES = {dtype.name: dtype for dtype in _TABLE}
 DTYPE_BY_CODE = {dtype.code: dtype for dtype in _TABLE}
 
 # The short names of test tools.
-SHORT_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "float": "float32"}
+SHORT_NAMES = {
+    **{"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16"},
+    **{"f64": "float64", "f32": "float32", "f16": "float16"},
+    **{"double": "float64", "float": "float32", "half": "float16"},
+}
 
 FLOAT64, FLOAT32, FLOAT16, BFLOAT16, INT32, INT64 = (
     DTYPES[name] for name in ("float64", "float32", "float16", "bfloat16", "int32", "int64")

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .. import __version__
+from ..acl.handles import STEP
 from ..base.cache_directory import cache_directory
 from .functions import all_functions, protocol, shim_sources
 from .headers import all_headers
@@ -112,7 +113,7 @@ def _sources() -> dict[str, str]:
         "PATHS": "\n".join(_package_directories()),
     }
     lines = [f"#define {name} {_c_string(value)}" for name, value in baked.items()]
-    lines.append(f"#define PROTOCOL {protocol()}")
+    lines += [f"#define PROTOCOL {protocol()}", f"#define HANDLE_STEP {STEP}"]
     return {
         **{f"include/{path}": text for path, text in all_headers().items()},
         "shim/baked.h": "\n".join(lines) + "\n",

@@ -1,9 +1,10 @@
 """From messages to calls of ``poolgrad.acl`` and back: what goes over the wire, for every prototype.
 
 A message is a row of 64-bit words: the function's number, the order of the first null pointer to a place for a result
-(0: none is null), the core that the program's thread runs on, the size of the message in bytes, then one word for each
-input. For arrays and texts that is their length (-1: null), and their content stands behind the words. An answer is its
-size in bytes, the status, or a handle (0: none), then the results, or why there are none.
+(0: none is null), the core that the program's thread runs on, the size of the message in bytes, and that of the notes
+(notes.py) at its end, then one word for each input. For arrays and texts that is their length (-1: null), and their
+content stands behind the words. An answer is its size in bytes, the status, or a handle (0: none), then the results, or
+why there are none.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ from ..base.errors import AclnnError
 from ..base.status import ACL_ERROR_INVALID_PARAM, ACLNN_ERR_INNER, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR
 from . import copies
 from .functions import FAILURES
+from .notes import Notes
 from .prototypes import ARRAY, COPIES, HANDLE, OUT, OUT_ARRAY, REMOTE, TEXT, Parameter, Prototype
 
 MOST_VALUES = 1024  # in an array, as in shim.cpp
 LONGEST_TEXT = 2000  # bytes of a message that fit into its place in shim.cpp
 
-_HEAD = "<4q"
+_HEAD = "<5q"
 _WORD = struct.Struct("<q")
-_CORE, _SIZE = 16, 24  # where these words stand
+_CORE, _SIZE, _NOTES = 16, 24, 32  # where these words stand
 _ANSWER = struct.Struct("<2q")
 _SUCCESS = _ANSWER.pack(_ANSWER.size, 0)
 _NULLS = {"aclError": ACL_ERROR_INVALID_PARAM, "aclnnStatus": ACLNN_ERR_PARAM_NULLPTR}
@@ -44,6 +46,9 @@ def answer(message: bytes) -> bytes:
     """The answer to a message. Nothing escapes: an exception becomes a status."""
     call: RemoteCall = CALLS[message[0]]
     try:
+        (noted,) = _WORD.unpack_from(message, _NOTES)
+        if noted:
+            NOTES.take(message[-noted:])
         return call.answer(message)
     except AclnnError as error:
         status = report(error.status, f"{call.prototype.name}: {error}")
@@ -83,12 +88,7 @@ class RemoteCall:
         self._gives_array = any(p.kind == OUT_ARRAY for p in prototype.outputs)
 
     def answer(self, message: bytes) -> bytes:
-        _, null_place, _, _, *arguments = self._words.unpack_from(message)
-        if null_place:
-            self.refuse_null(null_place)
-        if self._data:
-            self._read_data(message, arguments)
-        result = self.function(*arguments)
+        result = self.function(*self.arguments(message))
         if not self.returns_status:
             if isinstance(result, str):
                 return _whole(1, result.encode())
@@ -102,6 +102,14 @@ class RemoteCall:
             values = cast(tuple[int, ...], outputs[0])
             return _whole(0, struct.pack(f"<q{len(values)}q", len(values), *values))
         return self._results.pack(self._results.size, 0, *outputs)
+
+    def arguments(self, message: bytes) -> list[object]:
+        _, null_place, _, _, _, *arguments = self._words.unpack_from(message)
+        if null_place:
+            self.refuse_null(null_place)
+        if self._data:
+            self._read_data(message, arguments)
+        return arguments
 
     def _read_data(self, message: bytes, arguments: list[object]) -> None:
         """Put arrays and texts in the place of their lengths."""
@@ -157,4 +165,12 @@ def _path(text: bytes) -> str:
 CALLS: list[RemoteCall] = [
     RemoteCall(prototype, getattr(copies if prototype.name in COPIES else acl, prototype.name)) for prototype in REMOTE
 ]
+
+
+def _read_note(note: bytes) -> tuple[str, list[object]]:
+    call = CALLS[note[0]]
+    return call.prototype.name, call.arguments(note)
+
+
+NOTES = Notes(_read_note)
 _WAIT = [prototype.name for prototype in REMOTE].index("aclrtSynchronizeStream")

@@ -6,14 +6,16 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from ..base.products import PRODUCTS
+from ..acl.handles import INT_ARRAY, TENSOR, first_of_program
 from ..base.status import ACL_ERROR_INTERNAL_ERROR, ACLNN_ERR_INNER
 from .prototypes import (
     ALLOCATIONS,
     ARRAY,
     COPIES,
     COUNT,
+    ENDERS,
     FREES,
+    MAKERS,
     NUMBER,
     OUT,
     OUT_ARRAY,
@@ -23,6 +25,9 @@ from .prototypes import (
     REMOTE,
     Prototype,
 )
+
+# The first of the handles that the program gives out itself.
+_FIRST_HANDLES = {"tensors": first_of_program(TENSOR), "int_arrays": first_of_program(INT_ARRAY)}
 
 # What a function answers if the server can't be asked, by its type.
 FAILURES = {"aclError": ACL_ERROR_INTERNAL_ERROR, "aclnnStatus": ACLNN_ERR_INNER}
@@ -42,10 +47,10 @@ def protocol() -> int:
 
 
 def all_functions() -> str:
-    """The text of all functions, and the strings that aclrtGetSocName hands out, which must never go away."""
+    """The text of all functions."""
     headers = dict.fromkeys(prototype.header for prototype in PROTOTYPES)
-    names = ", ".join(f'"{product.soc}"' for product in PRODUCTS)
-    parts = ["\n".join(f'#include "{header}"' for header in headers), f"const char* const SOC_NAMES[] = {{{names}}};"]
+    parts = ["\n".join(f'#include "{header}"' for header in headers)]
+    parts.append("\n".join(f"Objects {name} = {{{hex(first)}ull, 0, {{}}}};" for name, first in _FIRST_HANDLES.items()))
     parts += [_function(number, prototype) for number, prototype in enumerate(REMOTE)]
     return "\n\n".join(parts) + "\n"
 
@@ -58,6 +63,13 @@ def _function(number: int, prototype: Prototype) -> str:
         lines += ["call.memory(dst, count, POPULATE_WRITE);", "call.memory(src, count, POPULATE_READ);"]
     if prototype.name in FREES:
         lines.append("leave();")
+    if prototype.name in MAKERS:
+        made = f"call.make(&{MAKERS[prototype.name]})"
+        lines.append(f"if (void* made = {made}) return static_cast<{prototype.returns}>(made);")
+    if prototype.name in ENDERS:
+        lines.append(
+            f"if (call.destroy(&{ENDERS[prototype.name]}, {prototype.parameters[0].name})) return call.status();"
+        )
     takes = _takes(prototype)
     lines += ["if (call.ask()) {", *(f"    {line}" for line in takes), "}"] if takes else ["call.ask();"]
     lines.append(f"return {_result(prototype)};")
@@ -72,7 +84,8 @@ def _give(prototype: Prototype, place: int) -> str:
     if parameter.kind in OUTPUTS:
         return f"call.place({name}, {prototype.outputs.index(parameter) + 1});"
     if parameter.kind == ARRAY:
-        return f"call.array({name}, {_count_of(prototype, place)});"
+        has_count = place + 1 < len(prototype.parameters) and prototype.parameters[place + 1].kind == COUNT
+        return f"call.{'array' if has_count else 'optional_array'}({name}, {_count_of(prototype, place)});"
     if parameter.kind == NUMBER:
         # A C enum may be unsigned and still carry any int.
         width = "int32_t" if parameter.type.startswith("acl") else "int64_t"
@@ -104,5 +117,5 @@ def _result(prototype: Prototype) -> str:
     if prototype.returns_status:
         return "call.status()"
     if prototype.returns == "const char*":
-        return "call.one_of(SOC_NAMES, sizeof(SOC_NAMES) / sizeof(*SOC_NAMES))"
+        return "call.lasting_text()"
     return f"static_cast<{prototype.returns}>(call.pointer())"

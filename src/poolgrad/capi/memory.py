@@ -9,26 +9,21 @@ import mmap
 import os
 import resource
 import threading
-import time
 from collections import deque
 
 from ..acl.arena import ALIGNMENT, ARENA
+from .huge_pages import HUGE_PAGE, SPARE, HugePages, remove
 
 _MAP_NORESERVE = 0x4000
 _MAP_FIXED_NOREPLACE = 0x100000
-_MADV_REMOVE = 9
-_MADV_COLLAPSE = 25
 _PAGE = mmap.PAGESIZE
-_HUGE_PAGE = 1 << 21
 SMALLEST = 1 << 16
 _MOST_RESTING = 8
-_PATIENCE = 1.0  # seconds
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.restype = ctypes.c_void_p
 _LIBC.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
 _LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-_LIBC.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 
 def largest_size() -> int:
@@ -86,8 +81,8 @@ class SharedMemory:
     """The backing of an arena: pieces of one range of addresses, as low as possible.
 
     A piece that was given back rests until some others were, so that a freed address is not handed out again at once,
-    and a program that goes on using it is told so. Behind each piece some bytes stay free: the address behind a block
-    is never another block's.
+    and a program that goes on using it is told so; large ones do not, since what they keep would be missed. Behind each
+    piece some bytes stay free: the address behind a block is never another block's.
     """
 
     def __init__(self, address: int, size: int) -> None:
@@ -95,38 +90,68 @@ class SharedMemory:
         self.size = size
         # Free spans (start, stop), ascending; neighbours never touch.
         self._free = [(address, address + size)]
+        self._ended: deque[tuple[int, int]] = deque()
         self._resting: deque[tuple[int, int]] = deque()
         self._resting_bytes = 0
-        # Reentrant: the garbage collector may end a piece at any moment.
+        self._huge_pages = HugePages(address, size)
+        # The garbage collector may end a piece at any moment, also while this thread is in the middle of something:
+        # then the piece waits for whoever comes next.
         self._lock = threading.RLock()
+        self._busy = False
 
     def reserve(self, size: int) -> tuple[int, Piece]:
         unit = _unit(size)
         length = -(-(size + ALIGNMENT) // unit) * unit
         with self._lock:
-            start = self._take_resting(length) if unit == _PAGE else None
-            if start is None:
-                start = self._find(length, unit)
-            if start is None:
-                self._wake(0)
-                start = self._find(length, unit)
-            if start is None:
-                raise MemoryError
-        piece = Piece(self, (start, start + length))
-        if unit == _HUGE_PAGE and length <= _available_memory() // 8:
-            _fill_with_huge_pages(start, length)
-        return start, piece
+            self._settle()
+            self._busy = True
+            try:
+                start = self._place(length, unit)
+            finally:
+                self._busy = False
+        return start, Piece(self, (start, start + length))
+
+    def touch(self, address: int, nbytes: int) -> None:
+        self._huge_pages.touch(address, nbytes)
+
+    def holds(self, address: int) -> bool:
+        return self.overlaps(address, 1)
 
     def overlaps(self, address: int, nbytes: int) -> bool:
         return address < self.address + self.size and self.address < address + nbytes
 
     def give_back(self, start: int, stop: int) -> None:
-        if stop - start >= 2 * _HUGE_PAGE:
-            _LIBC.madvise(start, stop - start, _MADV_REMOVE)
+        self._ended.append((start, stop))
         with self._lock:
+            if not self._busy:
+                self._settle()
+
+    def _settle(self) -> None:
+        """Let pieces that have ended rest."""
+        self._busy = True
+        while self._ended:
+            start, stop = self._ended.popleft()
+            if _is_large(stop - start):
+                self._huge_pages.leave(start, stop)
             self._resting.append((start, stop))
             self._resting_bytes += stop - start
             self._wake(_MOST_RESTING)
+        self._busy = False
+
+    def _place(self, length: int, unit: int) -> int:
+        start = self._take_resting(length) if unit == _PAGE else None
+        if start is None:
+            start = self._find(length, unit)
+        if start is None:
+            self._wake(0)
+            start = self._find(length, unit)
+        if start is None:
+            raise MemoryError
+        if unit == HUGE_PAGE:
+            self._huge_pages.take(start, start + length)
+        else:
+            self._huge_pages.clear(start, start + length)
+        return start
 
     def _take_resting(self, length: int) -> int | None:
         """A piece that has rested for a while and still has its pages: a workspace comes and goes with every call."""
@@ -149,11 +174,11 @@ class SharedMemory:
 
     def _wake(self, most: int) -> None:
         """Free the oldest of the resting pieces, until at most so many are left, of a small part of the memory."""
-        while self._resting and (len(self._resting) > most or self._resting_bytes > self.size // 32):
+        while self._resting and (len(self._resting) > most or self._resting_bytes > min(self.size // 32, SPARE)):
             start, stop = self._resting.popleft()
             self._resting_bytes -= stop - start
-            if stop - start >= 16 * _PAGE:
-                _LIBC.madvise(start, stop - start, _MADV_REMOVE)
+            if stop - start >= 16 * _PAGE and not _is_large(stop - start):
+                remove(start, stop)
             place = bisect.bisect_left(self._free, (start, stop))
             if place < len(self._free) and self._free[place][0] == stop:
                 stop = self._free.pop(place)[1]
@@ -164,26 +189,12 @@ class SharedMemory:
 
 
 def _unit(size: int) -> int:
-    """What a piece is made of: whole pages, unless it is small; huge ones can be given back to the system."""
-    if size >= 2 * _HUGE_PAGE:
-        return _HUGE_PAGE
+    """What a piece is made of: whole pages, unless it is small."""
+    if _is_large(-(-(size + ALIGNMENT) // _PAGE) * _PAGE):
+        return HUGE_PAGE
     return _PAGE if size >= 16 * _PAGE else ALIGNMENT
 
 
-def _fill_with_huge_pages(start: int, length: int) -> None:
-    """Kernels run a quarter faster over huge pages, which shared memory gets on request only, and only where something
-    is already. It takes no longer than the first touch of so many small ones; where the system has none, or it takes
-    long, the rest of the block stays as it is."""
-    end = time.monotonic() + _PATIENCE
-    for page in range(start, start + length, _HUGE_PAGE):
-        ctypes.memset(page, 0, 1)
-        if _LIBC.madvise(page, _HUGE_PAGE, _MADV_COLLAPSE) or time.monotonic() > end:
-            return
-
-
-def _available_memory() -> int:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        return 0
+def _is_large(length: int) -> bool:
+    """Whether a piece of that length has huge pages of its own."""
+    return length >= 2 * HUGE_PAGE

@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import __version__
 from ..arrays.files import BadFile, in_bytes
@@ -35,7 +35,7 @@ class Golden:
     @property
     def unexpected(self) -> list[dict[str, Any]]:
         """The entries whose status is not the one that their case expects."""
-        return [e for e in self.entries.values() if e["expected_status"] not in (None, e["status"])]
+        return [e for e in self.entries.values() if e["expected_status"] != e["status"]]
 
 
 def make_golden(
@@ -89,12 +89,23 @@ def _manifest(golden: Golden, facts: Mapping[str, Any]) -> str:
     return f'{head[:-1]}, "cases": [\n{lines}\n]}}\n'
 
 
+class Entry(NamedTuple):
+    """What the manifest says of a case, as far as verification needs it."""
+
+    status: int
+    digest: str
+    message: str | None
+
+
 def read_manifest(root: Path) -> dict[str, Any]:
     """The manifest of a directory; ``BadFile`` if it has none."""
     path = root / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        entries = {entry["name"]: (int(entry["status"]), str(entry["digest"])) for entry in manifest["cases"]}
+        entries = {
+            entry["name"]: Entry(int(entry["status"]), str(entry["digest"]), entry["message"])
+            for entry in manifest["cases"]
+        }
         return {"seed": manifest["seed"], "product": manifest["product"], "entries": entries}
     except OSError as error:
         raise BadFile(f"{path} can't be read: {error.strerror}; make it with poolgrad golden") from error

@@ -44,6 +44,14 @@ def judge(case: Case, product: Product | None = None) -> Answer:
     return Answer(found[0].status, found[0], refusal(call, *found), found[1])
 
 
+def surprise(expected: int, status: int, message: str | None) -> str:
+    """What is told of a status that a case does not expect."""
+    text = f"expected status {expected}, got {status}"
+    if message is None:
+        return text
+    return f"{text}: {message}; if that is meant, give the case the status {status}"
+
+
 def _placed(tensor: CaseTensor) -> AclTensor:
     """The tensor in memory of its storage's size; without a storage shape it fits."""
     described = tensor.described()

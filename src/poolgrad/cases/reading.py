@@ -19,7 +19,7 @@ Reader = Callable[[str, str, int], Iterator[Case]]
 def read_cases(path: str | os.PathLike[str], *, seed: int = 0, product: str | None = None) -> list[Case]:
     """The cases of a file: ATK JSON, TTK aclnn CSV or JSON lines. ``BadCase`` if there is none, or nothing that is one.
 
-    ``seed`` and ``product`` are for cases that name none of their own. Nothing in a file is ever evaluated.
+    ``seed`` and ``product`` are for cases that name none of their own. Nothing in a file is ever run.
     """
     text = _text(Path(path))
     cases = [replace(c, product=c.product or product) for c in _reader(text, str(path))(text, str(path), seed)]

@@ -1,21 +1,22 @@
 """TTK case files for aclnn: CSV whose cells are Python literals, one entry per tensor in the order of the parameters.
 
-Cells are parsed, never evaluated. Data ranges of indices are placeholders: the forward pass over self makes them.
+Only columns that say something about the call are looked at; others may hold anything. Data ranges of indices are
+placeholders: the forward pass over self makes them.
 """
 
 from __future__ import annotations
 
-import ast
 import csv
 import io
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..contract.engine import Operator
+from ..contract.operator import Operator
+from ..contract.parameters import Role
 from ..operators import find_operator
-from .building import make_case, make_tensor, make_values
-from .model import FORWARD, BadCase, Case, CaseTensor, Values
+from .building import is_int, make_case, make_tensor, make_values
+from .literals import NoLiteral, literal
+from .model import BadCase, Case, CaseTensor, Values
 
 COLUMNS = (
     *("testcase_name", "api_name", "tensor_view_shapes", "tensor_dtypes", "tensor_formats", "tensor_storage_shapes"),
@@ -27,12 +28,16 @@ NEEDED = ("testcase_name", "api_name", "tensor_view_shapes", "tensor_dtypes")
 _OURS = {"status": "expected_status", "product": "product", "seed": "seed", "why": "why"}
 OUR_COLUMNS = tuple(_OURS.values())
 _WORDS = ("testcase_name", "api_name", "product", "why")
+# Attributes may be spread over several columns.
+_ATTRIBUTES = ("attributes", *(f"attributes{number}" for number in range(1, 10)))
+_READ = {*COLUMNS, *OUR_COLUMNS, *_ATTRIBUTES} - {"precision_tolerances", "absolute_precision"}
 # The relative error and the share of failing elements that the standard "close" allows.
 _TOLERANCES = {"float16": 1e-3, "bfloat16": 1e-3}
 
 
 def read_ttk(text: str, path: str, seed: int) -> Iterator[Case]:
     rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    enabled = disabled = 0
     while True:
         where = f"{path}, line {rows.line_num + 1}"
         try:
@@ -42,98 +47,143 @@ def read_ttk(text: str, path: str, seed: int) -> Iterator[Case]:
         except csv.Error as error:
             raise BadCase(f"{where}: the CSV is damaged or cut off; {error}") from error
         if row is None:
-            return
+            break
         if None in row or None in row.values():
             raise BadCase(f"{where}: expected {len(columns)} cells, one for each column of the first line")
-        yield _case({column: _cell(column, cell, where) for column, cell in row.items()}, where, seed)
+        if _is_enabled(row, where):
+            enabled += 1
+            yield _case(row, where, seed)
+        else:
+            disabled += 1
+    if disabled and not enabled:
+        raise BadCase(f"{path}: there are no cases in it: is_enabled is False in all of its rows")
 
 
-class _NamedNumbers(ast.NodeTransformer):
-    """``inf`` and ``nan`` are no literals, but stand in such cells."""
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.Constant(float(node.id)) if node.id in ("inf", "nan") else node
+def _is_enabled(row: dict[str, str], where: str) -> bool:
+    value = _cell("is_enabled", row.get("is_enabled", ""), where)
+    if value in (None, True, False):  # and 1 and 0
+        return value is None or bool(value)
+    raise BadCase(f"{where}: is_enabled: expected True or False, got {value!r}")
 
 
 def _cell(column: str, cell: str, where: str) -> Any:
-    """The literal in a cell; None if it is empty."""
+    """The value in a cell; None if it is empty."""
     text = cell.strip()
     if column in _WORDS or not text:
         return text or None
     try:
-        return ast.literal_eval(_NamedNumbers().visit(ast.parse(text, mode="eval")))
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        return literal(text)
+    except NoLiteral as error:
         shown = text if len(text) <= 60 else text[:57] + "..."
         raise BadCase(f"{where}: {column}: expected a Python literal, got {shown!r}") from error
 
 
-def _case(row: dict[str, Any], where: str, seed: int) -> Case:
-    name = row["testcase_name"]
+def _case(cells: dict[str, str], where: str, seed: int) -> Case:
+    name = cells["testcase_name"].strip()
     if not name:
         raise BadCase(f"{where}: testcase_name is empty")
+    where = f"{where}, {name!r}"
+    row = {column: _cell(column, cell, where) for column, cell in cells.items() if column in _READ}
     try:
         operator = find_operator(row["api_name"])
     except ValueError as error:
         raise BadCase(f"{where}: {error}") from error
-    attributes = row.get("attributes") or {}
-    if not isinstance(attributes, dict):
-        raise BadCase(f"{where}: attributes: expected a dict by parameter names, got {attributes!r}")
-    known = {p.name for p in operator.parameters if p.kind != "tensor"}
-    for attribute in attributes:
-        if attribute not in known:
-            raise BadCase(f"{where}: attributes: {operator.name} has no parameter {attribute!r}")
     facts = {fact: row.get(key) for fact, key in _OURS.items()}
     if facts["seed"] is None:
         facts["seed"] = seed
-    return make_case(operator, where, name=name, tensors=_tensors(operator, row, where), numbers=attributes, **facts)
+    numbers = _attributes(operator, row, where)
+    return make_case(operator, where, name=name, tensors=_tensors(operator, row, where), numbers=numbers, **facts)
+
+
+def _attributes(operator: Operator, row: dict[str, Any], where: str) -> dict[str, Any]:
+    """What all columns of attributes say; none may contradict another."""
+    known = {p.name for p in operator.numbers}
+    numbers: dict[str, Any] = {}
+    for column in _ATTRIBUTES:
+        attributes = row.get(column) or {}
+        if not isinstance(attributes, dict):
+            raise BadCase(f"{where}: {column}: expected a dict by parameter names, got {attributes!r}")
+        for attribute, value in attributes.items():
+            if attribute not in known:
+                raise BadCase(f"{where}: {column}: {operator.name} has no parameter {attribute!r}")
+            before = numbers.setdefault(attribute, value)
+            if before != value:
+                raise BadCase(f"{where}: {column}: {attribute} is {value!r}, and {before!r} in another column")
+    return numbers
 
 
 def _tensors(operator: Operator, row: dict[str, Any], where: str) -> dict[str, CaseTensor | None]:
-    """The tensors of a row, one entry of each column to each tensor."""
+    """The tensors of a row, one entry of each column to each tensor; but for shapes one entry may stand for all."""
     names = [p.name for p in operator.tensors]
-    outputs = [place for place, p in enumerate(operator.tensors) if p.output]
-    if row.get("output_tensor_indexes") not in (None, *outputs, tuple(outputs), outputs):
-        raise BadCase(f"{where}: output_tensor_indexes: expected {tuple(outputs)}: {names[-1]} is the output")
+    of = f"one for each of {', '.join(names)}"
+    _check_outputs(operator, row.get("output_tensor_indexes"), where)
 
-    def entries(column: str, count: int) -> list[Any]:
+    def entries(column: str) -> list[Any]:
         value = row.get(column)
-        if value is None or isinstance(value, str | int):
-            return [value] * count
-        if not isinstance(value, tuple | list) or len(value) != count:
-            of = ", ".join(names[:count])
-            raise BadCase(f"{where}: {column}: expected {count} entries, one for each of {of}, got {value!r}")
+        if not isinstance(value, tuple | list):
+            value = (value,)
+        if len(value) == 1 and column != "tensor_view_shapes":
+            value = (value[0],) * len(names)
+        if len(value) != len(names):
+            raise BadCase(f"{where}: {column}: expected {len(names)} entries, {of}, got {value!r}")
         return list(value)
 
-    every, given = len(names), len(names) - len(outputs)
-    columns = ("tensor_view_shapes", "tensor_dtypes", "tensor_formats", "tensor_storage_shapes")
-    shapes, dtypes, formats, storages = (entries(column, every) for column in columns)
-    offsets, strides = entries("tensor_view_offsets", every), entries("tensor_view_strides", every)
-    ranges = _ranges(entries, row, given, every)
+    def unless_empty(column: str) -> list[Any]:
+        """The same, with None where nothing is told: in an empty cell and for ``()``."""
+        if row.get(column) in (None, (), []):
+            return [None] * len(names)
+        return [None if entry in ((), []) else entry for entry in entries(column)]
+
+    shapes, dtypes = entries("tensor_view_shapes"), entries("tensor_dtypes")
+    columns = ("tensor_formats", "tensor_view_strides", "tensor_view_offsets", "tensor_storage_shapes")
+    formats, strides, offsets, storages = map(unless_empty, columns)
+    ranges = _ranges(row.get("input_data_ranges"), len(names))
+    if len(ranges) > len(names):
+        raise BadCase(f"{where}: input_data_ranges: expected up to {len(names)} ranges, {of}, got {len(ranges)}")
     return {
-        name: None
+        p.name: None
         if shapes[i] is None
         else make_tensor(
             operator,
-            name,
+            p,
             where,
             dtype=dtypes[i],
             shape=shapes[i],
-            format=formats[i],
+            format="ND" if formats[i] is None else formats[i],  # which is what TTK passes
             strides=strides[i],
             offset=offsets[i],
             storage=storages[i],
-            values=FORWARD if name == "indices" else make_values(ranges[i], f"{where}: {name}: input_data_ranges"),
+            values=None if p.output or p.role is Role.INDICES else _values(ranges, i, f"{where}: {p.name}"),
         )
-        for i, name in enumerate(names)
+        for i, p in enumerate(operator.tensors)
     }
 
 
-def _ranges(entries: Any, row: dict[str, Any], given: int, every: int) -> list[Any]:
-    """One range for each input, or for each tensor; the output's says nothing."""
-    value = row.get("input_data_ranges")
-    of_each = isinstance(value, tuple | list) and len(value) == every
-    ranges: list[Any] = entries("input_data_ranges", every if of_each else given)
-    return [*ranges[:given], None]
+def _check_outputs(operator: Operator, told: Any, where: str) -> None:
+    """That the file means the operator's own output; places may be counted from the end."""
+    count = len(operator.tensors)
+    outputs = [place for place, p in enumerate(operator.tensors) if p.output]
+    places = told if isinstance(told, tuple | list) else (told,)
+    if told is None or [place + count if is_int(place) and place < 0 else place for place in places] == outputs:
+        return
+    names = " and ".join(p.name for p in operator.outputs)
+    are = "is the output" if len(outputs) == 1 else "are the outputs"
+    raise BadCase(f"{where}: output_tensor_indexes: expected {tuple(outputs)}: {names} {are}, got {told!r}")
+
+
+def _ranges(told: Any, count: int) -> Sequence[Any]:
+    """Ranges in the order of the tensors; there may be fewer. One range, alone or in a tuple, is for all of them."""
+    if told in (None, (), []):
+        return ()
+    if not isinstance(told, tuple | list) or not any(isinstance(entry, tuple | list | dict) for entry in told):
+        told = (told,)
+    return tuple(told) * count if len(told) == 1 else told
+
+
+def _values(ranges: Sequence[Any], place: int, where: str) -> Values:
+    told = ranges[place] if place < len(ranges) else None
+    nothing = isinstance(told, tuple | list) and all(bound is None for bound in told)
+    return make_values(None if nothing else told, f"{where}: input_data_ranges")
 
 
 # Writing.
@@ -168,12 +218,12 @@ def ttk_row(case: Case) -> dict[str, str]:
 
 
 def _tolerance(case: Case) -> float:
-    return _TOLERANCES.get(case.output.dtype if case.output else "", 1e-4)
+    result = next(iter(case.outputs.values()))
+    return _TOLERANCES.get(result.dtype if result else "", 1e-4)
 
 
 def _range_of(values: Values) -> Any:
-    """Bounds, or one word or number; indices have placeholders."""
+    """Bounds, or one number; indices have placeholders. ``nan`` and ``inf`` stand there as repr writes them: bare."""
     if not values.numbers:
         return (0, 1)
-    numbers = tuple(number if math.isfinite(number) else str(number) for number in values.numbers)
-    return numbers if values.kind == "uniform" else (numbers[0],)
+    return values.numbers if values.kind == "uniform" else values.numbers[:1]

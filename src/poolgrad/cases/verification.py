@@ -10,15 +10,15 @@ from typing import Any
 
 from ..arrays.files import SUFFIXES, BadFile, read_array
 from ..base.status import ACLNN_SUCCESS, name_of
-from ..contract.engine import Call
-from ..operators.average import cube_rounding
 from ..precision import Comparison, NotComparable, compare
+from ..precision.limits import WITH_THIRD_PARTY
 from .data import Array
-from .judging import product_of
+from .golden import Entry
+from .judging import surprise
 from .lines import digest
 from .model import Case
 from .naming import directory_name
-from .work import GOLDEN
+from .work import GOLDEN, file_of
 
 PASS, FAIL, MISSING, BAD, REFUSED = "pass", "fail", "missing", "bad", "refused"
 # The worst first.
@@ -35,6 +35,10 @@ class Outcome:
     comparison: Comparison | None = None
 
     @property
+    def failed(self) -> bool:
+        return self.verdict in (BAD, MISSING, FAIL)
+
+    @property
     def rank(self) -> tuple[Any, ...]:
         """Sorts the worst first: by verdict, then by how much passed, then by the largest error."""
         c = self.comparison
@@ -44,26 +48,23 @@ class Outcome:
 
 def verify(
     cases: Sequence[Case],
-    entries: Mapping[str, tuple[int, str]],
+    entries: Mapping[str, Entry],
     root: Path,
     actual: Path,
     *,
     standard: str | None,
     jobs: int,
 ) -> Iterator[Outcome]:
-    """An outcome for each case, in their order. ``BadFile`` if a golden result is not that of its case.
-
-    ``entries`` are the manifest's statuses and digests.
-    """
+    """An outcome for each case, in their order. ``BadFile`` if a golden result is not that of its case."""
     for case in cases:
         if case.name not in entries:
             raise BadFile(f"{root} has no golden result for the case {case.name!r}; run poolgrad golden again")
-        if entries[case.name][1] != digest(case):
+        if entries[case.name].digest != digest(case):
             raise BadFile(f"{root}: the case {case.name!r} has changed since; run poolgrad golden again")
 
     def one(case: Case) -> Outcome:
         try:
-            return _outcome(case, entries[case.name][0], root, actual, standard)
+            return _outcome(case, entries[case.name], root, actual, standard)
         except (BadFile, NotComparable) as error:
             return Outcome(case.name, BAD, str(error))
 
@@ -74,8 +75,10 @@ def verify(
         pool.shutdown(cancel_futures=True)
 
 
-def _outcome(case: Case, status: int, root: Path, actual: Path, standard: str | None) -> Outcome:
-    name = directory_name(case.name)
+def _outcome(case: Case, made: Entry, root: Path, actual: Path, standard: str | None) -> Outcome:
+    name, status = directory_name(case.name), made.status
+    if status != case.expected:
+        return Outcome(case.name, FAIL, surprise(case.expected, status, made.message))
     told = _status(actual / name / "status.txt")
     if told not in (None, status):
         return Outcome(case.name, FAIL, f"status {_named(told)}; expected {_named(status)}")
@@ -83,26 +86,31 @@ def _outcome(case: Case, status: int, root: Path, actual: Path, standard: str | 
         if told is None:
             return Outcome(case.name, REFUSED, f"status {_named(status)}; no output to compare")
         return Outcome(case.name, PASS, f"status {_named(status)}, as expected")
-    output = case.output
-    assert output is not None
+    return min((_compared(case, output, root, actual, standard) for output in case.outputs), key=lambda o: o.rank)
+
+
+def _compared(case: Case, output: str, root: Path, actual: Path, standard: str | None) -> Outcome:
+    """One output; files of further ones have its name behind an underscore."""
+    name, tensor, made = directory_name(case.name), case.tensor(output), file_of(case, output)
+    which = made.removeprefix(GOLDEN).removesuffix(".npy")
     standard = standard or case.standard or "mixed"
     arrays: dict[str, Array | None] = {"actual": None, "third_party": None}
-    for part in ("actual", "third_party") if standard == "cross_check" else ("actual",):
-        path = _found(actual, name, part)
+    for part in ("actual", "third_party") if standard in WITH_THIRD_PARTY else ("actual",):
+        path = _found(actual, name, part, which)
         if path is None:
-            return Outcome(case.name, MISSING, f"there is no {actual / name / part}.npy or .bin")
-        arrays[part] = read_array(path, dtype=output.dtype, shape=output.shape)
-    golden = read_array(root / name / f"{GOLDEN}.npy", dtype=output.dtype, shape=output.shape)
+            return Outcome(case.name, MISSING, f"there is no {actual / name / part}{which}.npy or .bin")
+        arrays[part] = read_array(path, dtype=tensor.dtype, shape=tensor.shape)
+    golden = read_array(root / name / made, dtype=tensor.dtype, shape=tensor.shape)
     found = compare(arrays["actual"], golden, standard, third_party=arrays["third_party"], hf32=_is_hf32(case))
     text = found.summary().removeprefix(f"{found.verdict} ")
-    return Outcome(case.name, PASS if found.passed else FAIL, text, found)
+    return Outcome(case.name, PASS if found.passed else FAIL, f"{output}: {text}" if which else text, found)
 
 
-def _found(actual: Path, name: str, part: str) -> Path | None:
+def _found(actual: Path, name: str, part: str, which: str) -> Path | None:
     """A directory per case, or, for outputs, a file per case."""
-    places = [actual / name / f"{part}{suffix}" for suffix in SUFFIXES]
+    places = [actual / name / f"{part}{which}{suffix}" for suffix in SUFFIXES]
     if part == "actual":
-        places += [actual / f"{name}{suffix}" for suffix in SUFFIXES]
+        places += [actual / f"{name}{which}{suffix}" for suffix in SUFFIXES]
     return next((path for path in places if path.exists()), None)
 
 
@@ -121,6 +129,4 @@ def _named(status: int | None) -> str:
 
 def _is_hf32(case: Case) -> bool:
     """Whether the device computes the case in HF32."""
-    if "cubeMathType" not in case.numbers:
-        return False
-    return str(cube_rounding(Call(case.operator, product_of(case), case.arguments))).startswith("hf32")
+    return str(case.operator.rounding(case.call)).startswith("hf32")

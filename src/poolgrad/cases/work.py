@@ -26,8 +26,11 @@ HEADER, PAGE = 128, 4096  # bytes before an array, and what disks are given out 
 
 
 def file_of(case: Case, parameter: str) -> str:
-    """The name of a tensor's file: the parameter's, and ``golden`` for the result."""
-    return f"{GOLDEN if parameter == case.operator.output.name else parameter}.npy"
+    """The name of a tensor's file: the parameter's, ``golden`` for the result, ``golden_...`` for further ones."""
+    outputs = [p.name for p in case.operator.outputs]
+    if parameter not in outputs:
+        return f"{parameter}.npy"
+    return f"{GOLDEN}.npy" if parameter == outputs[0] else f"{GOLDEN}_{parameter}.npy"
 
 
 def bytes_of(case: Case) -> int:
@@ -90,7 +93,8 @@ class Work:
         error = self._index_error() if self._bad_index.is_set() else None
         if error is not None:
             _drop(self._output)
-            (self.directory / file_of(self.case, self.case.operator.output.name)).unlink(missing_ok=True)
+            for name in self.case.outputs:
+                (self.directory / file_of(self.case, name)).unlink(missing_ok=True)
         self._arrays.clear()
         self._inputs.close()
         self._output.close()
@@ -114,8 +118,8 @@ class Work:
         return None
 
     def _record(self, error: IndexRangeError | None) -> dict[str, Any]:
-        case, output = self.case, self.case.operator.output.name
-        names = [name for name in case.tensors if error is None or name != output]
+        case = self.case
+        names = [name for name in case.tensors if error is None or name not in case.outputs]
         return {
             **entry(case, ACLNN_SUCCESS if error is None else error.status, None if error is None else str(error)),
             "poolgrad": __version__,
@@ -136,7 +140,7 @@ def entry(case: Case, status: int, message: str | None) -> dict[str, Any]:
         "name": case.name,
         "directory": directory_name(case.name),
         "status": status,
-        "expected_status": case.status,
+        "expected_status": case.expected,
         "message": message,
         "seed": case.seed,
         "digest": digest(case),

@@ -10,7 +10,7 @@ from rich.table import Table
 from ..base.errors import AclnnError
 from ..base.products import ANY, Product
 from ..base.status import name_of
-from ..contract.engine import Operator
+from ..contract.operator import Operator
 from .terminal import screen
 
 if TYPE_CHECKING:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import inspect
 import os
 import sys
 from typing import Annotated
@@ -43,6 +45,27 @@ app.command()(cases)
 app.command()(view)
 app.command()(doctor)
 app.add_typer(capi, name="capi")
+
+
+def _without_docstrings() -> None:
+    """Under ``python -OO`` functions have no docstrings, which are the commands' help; their source still has them."""
+    for info in (*app.registered_commands, *capi.registered_commands):
+        command = info.callback
+        if command is not None and command.__doc__ is None and info.help is None:
+            info.help = _docstring(command.__module__, command.__name__)
+
+
+def _docstring(module: str, function: str) -> str | None:
+    try:
+        source = inspect.getsource(sys.modules[module])
+    except OSError:  # an installation without sources
+        return None
+    found = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == function)
+    return next(map(ast.get_docstring, found), None)
+
+
+if sys.flags.optimize > 1:
+    _without_docstrings()
 
 
 def _show_version(wanted: bool) -> None:

@@ -22,8 +22,14 @@ capi = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-# Everything that comes behind the options is the compiler's or the program's, options included.
-_PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
+# Everything that comes behind the options is the compiler's or the program's, options included. The short -h would be
+# found in any option that has an h, as in -pthread.
+_PASS_ON = {
+    "allow_extra_args": True,
+    "ignore_unknown_options": True,
+    "allow_interspersed_args": False,
+    "help_option_names": ["--help"],
+}
 
 
 @capi.command()
@@ -78,6 +84,7 @@ def compile(context: typer.Context) -> None:
 
     Example: `poolgrad capi compile sample.cpp -o sample`
     """
+    _help_if_asked(context, context.args)
     if not context.args:
         raise BadInput(
             "there is nothing to compile; pass sources and options: poolgrad capi compile sample.cpp -o sample"
@@ -91,6 +98,7 @@ def run(context: typer.Context, source: Annotated[Path, typer.Argument(help="A C
 
     Example: `poolgrad capi run sample.cpp`
     """
+    _help_if_asked(context, [str(source), *context.args])
     if not source.is_file():
         raise BadInput(f"there is no file {source}; pass a C or C++ source file")
     program = _compiled(source)
@@ -122,6 +130,12 @@ def info(as_json: AsJson = False) -> None:
         print(f"self-test    {'failed: ' + trouble if trouble else 'passed'}")
     if trouble:
         raise typer.Exit(NO)
+
+
+def _help_if_asked(context: typer.Context, arguments: list[str]) -> None:
+    if arguments == ["-h"]:
+        print(context.get_help())
+        raise typer.Exit
 
 
 def _build() -> Path:

@@ -9,14 +9,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from .names import OperatorName, operator_named
+from .names import OPERATOR_HELP, operator_argument, operator_named
 from .terminal import AsJson, BadInput, print_json, screen
 
 _BY_SUFFIX = {".json": "atk", ".csv": "ttk", ".jsonl": "jsonl"}
 
 
 def cases(
-    operator: OperatorName,
+    operator: Annotated[str, operator_argument("OP", OPERATOR_HELP, also=("all",))],
     output: Annotated[
         Path | None,
         typer.Option(

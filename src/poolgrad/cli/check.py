@@ -13,30 +13,34 @@ from rich.table import Column, Table
 
 from ..base.products import ANY, PRODUCTS, Product
 from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION
+from ..contract.parameters import Parameter, Role
 from ..operators import find_operator
 from .answers import as_data, show
-from .line import DType, Format, IndicesDType, Line, Shape, takes_numbers, tensor_option
-from .names import ProductName, operator_named, product_named
+from .line import DType, Format, IndicesDType, Line, Shape, takes_call
+from .names import ProductName, operator_argument, operator_named, product_named
 from .terminal import NO, AsJson, BadInput, print_json, screen
 
 if TYPE_CHECKING:
     from ..cases.judging import Answer
 
-TENSOR = "SHAPE[:DTYPE][:FORMAT][:strides=...], an .npy file, or null."
+TENSOR = "SHAPE[:DTYPE][:FORMAT][:strides=...], an .npy file, or null"
+# What the others tell of a tensor that is absent.
+ABSENT = {
+    Role.GRADIENT: "; as the windows give it, if absent",
+    Role.INDICES: "; like the gradient, if absent",
+    Role.RESULT: "; like the input, if absent",
+}
 
 
-@takes_numbers
+def _described(parameter: Parameter) -> tuple[str, str]:
+    return "TENSOR", f"{parameter.help[:-1]}: {TENSOR}{ABSENT.get(parameter.role, '')}."
+
+
+@takes_call(_described)
 def check(
-    operator: Annotated[
-        str, typer.Argument(metavar="OP|CASES", help="The operator, or a case file.", show_default=False)
-    ],
+    operator: Annotated[str, operator_argument("OP|CASES", "The operator, or a case file.")],
+    tensors: dict[str, str],
     numbers: dict[str, Any],
-    grad_output: Annotated[
-        str | None, tensor_option("TENSOR", "--grad-output", help=f"{TENSOR} As the windows give it, if absent.")
-    ] = None,
-    x: Annotated[str | None, tensor_option("TENSOR", "--x", "--x-shape", help=f"The input (self). {TENSOR}")] = None,
-    indices: Annotated[str | None, tensor_option("TENSOR", "--indices", help="Like --grad-output, if absent.")] = None,
-    out: Annotated[str | None, tensor_option("TENSOR", "--out", help="The output. Like --x, if absent.")] = None,
     dtype: DType = None,
     indices_dtype: IndicesDType = None,
     format: Format = None,
@@ -59,11 +63,9 @@ def check(
 
     `poolgrad check suite.json --product Ascend910B`
     """
-    tensors = {"grad_output": grad_output, "x": x, "indices": indices, "out": out}
     if _is_file(operator):
-        given = {name: value for name, value in {**tensors, **numbers}.items() if value is not None}
-        if given:
-            raise BadInput(f"{operator}: a case file has its own tensors and numbers; leave out {', '.join(given)}")
+        if given := ", ".join((*tensors, *numbers)):
+            raise BadInput(f"{operator}: a case file has its own tensors and numbers; leave out {given}")
         _check_file(operator, product, as_json)
         return
     from ..cases.judging import judge
@@ -112,17 +114,19 @@ def _show_products(answers: Mapping[Product, Answer]) -> None:
 
 def _check_file(path: str, product: str | None, as_json: bool) -> None:
     from ..cases import read_cases
-    from ..cases.judging import judge, product_of
+    from ..cases.judging import judge, product_of, surprise
 
     cases = read_cases(path)
     table = Table(Column("case", overflow="fold"), "product", "expected", "status", "parameter", "rule", "source")
-    records, as_expected = [], 0
+    records, surprises = [], []
     for case in cases:
         where = product_of(case) if product is None else product_named(product)
-        answer, expected = judge(case, where), case.status or 0
+        answer, expected = judge(case, where), case.expected
         # A bad index shows only when the call runs; until then it is accepted.
         right = answer.status == (0 if expected == ACL_ERROR_RT_AICORE_EXCEPTION else expected)
-        as_expected += right
+        if not right:
+            reason = None if answer.error is None else str(answer.error)
+            surprises.append(f"{case.name}: {surprise(expected, answer.status, reason)}")
         records.append({"case": case.name, "expected": expected, "as_expected": right})
         records[-1] |= as_data(case.operator, where, answer)
         why = (answer.broken.parameter, answer.row.key, answer.row.source) if answer.row and answer.broken else ()
@@ -132,6 +136,9 @@ def _check_file(path: str, product: str | None, as_json: bool) -> None:
         print_json(records)
     else:
         screen.print(table)
+        for told in surprises:
+            screen.print(told, markup=False, soft_wrap=True)
+        as_expected = len(cases) - len(surprises)
         screen.print(f"{as_expected} of {len(cases)} cases have the status that they expect")
-    if as_expected < len(cases):
+    if surprises:
         raise typer.Exit(NO)

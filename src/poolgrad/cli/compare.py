@@ -35,9 +35,12 @@ def compare(
         str, typer.Option(metavar="STANDARD", help=f"{listed(STANDARDS)}.", autocompletion=lambda: list(STANDARDS))
     ] = "mixed",
     third_party: Annotated[
-        Path | None, _option("--third-party", metavar="FILE", help="For cross_check: another device's result.")
+        Path | None,
+        _option("--third-party", metavar="FILE", help="For cross_check and cross_check_ttk: another device's result."),
     ] = None,
-    level: Annotated[str, typer.Option(metavar="LEVEL", help=f"For cross_check: {listed(LEVELS)}.")] = "L1",
+    level: Annotated[
+        str, typer.Option(metavar="LEVEL", help=f"For cross_check and cross_check_ttk: {listed(LEVELS)}.")
+    ] = "L1",
     hf32: Annotated[bool, _option("--hf32", help="The float32 tensor was computed in HF32.")] = False,
     dtype: Annotated[str | None, _option("--dtype", metavar="T", help="Type of what .bin files hold.")] = None,
     golden_dtype: Annotated[

@@ -82,9 +82,9 @@ def _versions() -> Iterator[Finding]:
         try:
             yield Finding(name, metadata.version(name))
         except metadata.PackageNotFoundError:
-            yield Finding(
-                name, "missing", False, f"run: {shlex.quote(sys.executable)} -m pip install --upgrade poolgrad"
-            )
+            # All of them, so that pip looks for versions that go together.
+            advice = f"run: {shlex.quote(sys.executable)} -m pip install {' '.join(NEEDED)}"
+            yield Finding(name, "missing", False, advice)
     for name, use in OPTIONAL.items():
         try:
             yield Finding(name, metadata.version(name))

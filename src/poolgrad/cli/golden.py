@@ -9,7 +9,7 @@ import typer
 from rich.progress import TaskID
 
 from .names import ProductName, product_named
-from .terminal import NO, AsJson, BadInput, print_json, progress, screen
+from .terminal import NO, AsJson, BadInput, interruptible, print_json, progress, screen
 
 CaseFile = Annotated[
     Path,
@@ -23,6 +23,7 @@ Seed = Annotated[int, typer.Option(help="For cases that have no seed of their ow
 Jobs = Annotated[int | None, typer.Option(min=1, help="Workers; all cores if not given.", show_default=False)]
 
 
+@interruptible("what is finished is kept, and the same command goes on from there")
 def golden(
     cases: CaseFile,
     output: Annotated[
@@ -35,14 +36,16 @@ def golden(
 ) -> None:
     """Make inputs and golden outputs for all cases of a file.
 
-    Each case gets a directory with `gradOutput.npy`, `self.npy`, `indices.npy` and `golden.npy`; `manifest.json` lists
-    them all. A case that the contract refuses gets its status there. What is finished is not made again.
-    The answer is no (exit code 1) if a case expects another status.
+    Each case gets a directory with its inputs under their documented names, such as `gradOutput.npy`, and `golden.npy`
+    (further results are `golden_NAME.npy`); `manifest.json` lists them all. A case that the contract refuses gets its
+    status there. What is finished is not made again.
+    The answer is no (exit code 1) if a case expects another status; one that does not say expects success.
 
     Example: `poolgrad golden suite.jsonl -o golden`
     """
     from ..cases import read_cases
     from ..cases.golden import default_jobs, make_golden
+    from ..cases.judging import surprise
 
     name = None if product is None else product_named(product).name
     try:
@@ -59,14 +62,15 @@ def golden(
         raise BadInput(f"there is not enough memory ({error}); use fewer --jobs") from error
     if as_json:
         counts = {"cases": len(found), "made": result.made, "kept": result.kept, "refused": result.refused}
-        told = ("name", "status", "expected_status", "message")
-        unexpected = [{key: entry[key] for key in told} for entry in result.unexpected]
+        keys = ("name", "status", "expected_status", "message")
+        unexpected = [{key: entry[key] for key in keys} for entry in result.unexpected]
         print_json({"directory": str(output), **counts, "unexpected": unexpected})
     else:
         for entry in result.unexpected:
-            text = f"{entry['name']}: expected status {entry['expected_status']}, got {entry['status']}"
-            screen.print(f"{text}: {entry['message']}" if entry["message"] else text, markup=False, soft_wrap=True)
+            told = surprise(entry["expected_status"], entry["status"], entry["message"])
+            screen.print(f"{entry['name']}: {told}", markup=False, soft_wrap=True)
         counted = f"{result.made} made, {result.kept} there already, {result.refused} refused by the contract"
+        counted += f", {len(result.unexpected)} not as expected" if result.unexpected else ""
         screen.print(f"{len(found)} cases: {counted}; in {output}", markup=False, soft_wrap=True)
     if result.unexpected:
         raise typer.Exit(NO)

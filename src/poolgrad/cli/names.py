@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..base.products import ANY, PRODUCTS, Product, find_product
-from ..contract.engine import Operator
+from ..contract.operator import Operator
 from ..operators import REGISTRY, find_operator
 from .terminal import BadInput
 
-
-def _operators() -> list[str]:
-    return [operator.name.removeprefix("aclnn") for operator in REGISTRY.values()]
-
-
-def _products() -> list[str]:
-    return [product.name for product in PRODUCTS]
+_SHORT = [name.removeprefix("aclnn") for name in REGISTRY]
+_OTHERWISE = [*REGISTRY, *(operator.python_name for operator in REGISTRY.values())]
+_PRODUCTS = ", ".join(product.name for product in PRODUCTS)
 
 
-OperatorName = Annotated[
-    str,
-    typer.Argument(
-        metavar="OP",
-        help=f"The operator: {', '.join(_operators())}; with aclnn in front, or as Python calls it.",
-        autocompletion=_operators,
-        show_default=False,
-    ),
-]
+def operator_argument(metavar: str, help: str, *, also: tuple[str, ...] = ()) -> Any:
+    """The argument that names an operator, or one of the words ``also``; shells complete both."""
+
+    def complete(incomplete: str) -> list[str]:
+        # Every spelling is understood; those beside the short one are offered if one of them was begun.
+        return [*_SHORT, *also, *(_OTHERWISE if incomplete else ())]
+
+    return typer.Argument(metavar=metavar, help=help, autocompletion=complete, show_default=False)
+
+
+def _socs() -> list[tuple[str, str]]:
+    """What shells complete: names without blanks, which need no quotes, and next to them the usual ones."""
+    return [(product.soc, product.name) for product in PRODUCTS]
+
+
+OPERATOR_HELP = f"The operator: {', '.join(_SHORT)}; with aclnn in front, or as Python calls it."
+OperatorName = Annotated[str, operator_argument("OP", OPERATOR_HELP)]
 ProductName = Annotated[
     str | None,
     typer.Option(
         "--product",
         metavar="P",
-        help=f"Apply the contract of {', '.join(_products())}; SoC names do too.",
-        autocompletion=_products,
+        help=f"Apply the contract of {_PRODUCTS}; names of SoCs and devices do too.",
+        autocompletion=_socs,
         show_default=False,
     ),
 ]

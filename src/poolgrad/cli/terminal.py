@@ -12,11 +12,25 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+
+class _Screen(Console):
+    """Where answers are printed. Rich fills the cells of tables with blanks; at the ends of lines they are left out."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        if self.is_terminal:
+            super().print(*objects, **options)
+            return
+        with self.capture() as printed:
+            super().print(*objects, **options)
+        self.file.write("\n".join(line.rstrip(" ") for line in printed.get().split("\n")))
+
+
 # Rich leaves colours out, and draws no bars, where there is no terminal. Tables need not be narrow in a file.
-screen = Console(highlight=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
+screen = _Screen(highlight=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
 errors = Console(stderr=True, highlight=False)
 
 NO = 1  # the exit code of a command whose answer is no
+INTERRUPTED = 130  # and of one that Ctrl-C has ended
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -28,6 +42,16 @@ class BadInput(Exception):
 def print_json(answer: Any) -> None:
     """Print an answer for machines: one JSON document, never wrapped or coloured."""
     print(json.dumps(answer, ensure_ascii=False, indent=2))
+
+
+@contextmanager
+def interruptible(advice: str) -> Iterator[None]:
+    """Let Ctrl-C end a command with a line that says how to go on. Commands are decorated with it."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        errors.print(f"poolgrad: interrupted; {advice}", markup=False, soft_wrap=True)
+        raise typer.Exit(INTERRUPTED) from error
 
 
 @contextmanager

@@ -10,8 +10,10 @@ import typer
 from rich.progress import TaskID
 from rich.text import Text
 
+from ..contract.checks import listed
+from ..precision.limits import ALIASES, STANDARDS
 from .golden import CaseFile, Jobs
-from .terminal import NO, AsJson, BadInput, print_json, progress, screen
+from .terminal import NO, AsJson, BadInput, interruptible, print_json, progress, screen
 
 if TYPE_CHECKING:
     from ..cases.verification import Outcome
@@ -20,6 +22,7 @@ _STYLES = {"pass": "green", "fail": "red", "missing": "red", "bad": "red", "refu
 UNUSABLE = 2
 
 
+@interruptible("the same command compares all cases anew")
 def verify(
     cases: CaseFile,
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="What golden made.", show_default=False)],
@@ -30,26 +33,34 @@ def verify(
     standard: Annotated[
         str | None,
         typer.Option(
-            help="mixed, stat_rel_err, close, cosine, binary or cross_check; else the case's own, else mixed.",
+            help=f"{listed(STANDARDS)}; else the case's own, else mixed.",
             show_default=False,
         ),
+    ] = None,
+    only_failed: Annotated[bool, typer.Option("--only-failed", help="Show no case that is as it should be.")] = False,
+    junit: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write all verdicts as JUnit XML, for CI.", show_default=False),
     ] = None,
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare a device's outputs with the golden ones: a line per case, the worst first, and totals.
+    """Compare a device's outputs with the golden ones: a line per case, the worst last, and totals.
 
     The output of a case is `DIR/CASE/actual.npy` or `.bin`, or `DIR/CASE.npy` or `.bin`. A call's status may stand in
-    `DIR/CASE/status.txt`; for cases that the contract refuses it is all there is to compare.
+    `DIR/CASE/status.txt`; for cases that the contract refuses it is all there is to compare. A case that is refused
+    and does not expect it fails.
     Exit code 0: all pass; 1: some fail or are missing; 2: some can't be read.
 
     Example: `poolgrad verify suite.jsonl golden --actual from_device`
     """
+    from ..arrays.files import whole_file
     from ..cases import read_cases
     from ..cases.golden import default_jobs, read_manifest
+    from ..cases.junit import junit as junit_xml
     from ..cases.verification import ORDER
     from ..cases.verification import verify as outcomes
-    from ..precision.limits import ALIASES, STANDARDS
+    from ..precision.limits import STANDARDS
 
     if standard is not None and standard not in (*STANDARDS, *ALIASES):
         raise BadInput(f"--standard: expected one of {', '.join(STANDARDS)}, got {standard}")
@@ -69,13 +80,17 @@ def verify(
         ):
             results.append(outcome)
             bar.advance(TaskID(0))
-    results.sort(key=lambda outcome: outcome.rank)
+    if junit is not None:
+        text = junit_xml(results, {case.name: case.operator_name for case in found})
+        with whole_file(junit, len(text)) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     counted = Counter(outcome.verdict for outcome in results)
     totals = {verdict: counted[verdict] for verdict in ORDER}
+    shown = sorted((o for o in results if o.failed or not only_failed), key=lambda outcome: outcome.rank)
     if as_json:
-        print_json({"cases": len(results), "totals": totals, "results": [_as_data(outcome) for outcome in results]})
+        print_json({"cases": len(results), "totals": totals, "results": [_as_data(outcome) for outcome in shown]})
     else:
-        _show(results, totals)
+        _show(shown[::-1], len(results), totals)  # what is at the end is seen
     if totals["bad"]:
         raise typer.Exit(UNUSABLE)
     if totals["fail"] or totals["missing"]:
@@ -91,9 +106,9 @@ def _as_data(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _show(results: list[Outcome], totals: dict[str, int]) -> None:
-    for outcome in results:
+def _show(outcomes: list[Outcome], cases: int, totals: dict[str, int]) -> None:
+    for outcome in outcomes:
         line = Text.assemble((f"{outcome.verdict:8}", _STYLES[outcome.verdict]), f"{outcome.case}: {outcome.text}")
         screen.print(line, soft_wrap=True)
     shown = ", ".join(f"{count} {verdict}" for verdict, count in totals.items() if count)
-    screen.print(f"{len(results)} cases: {shown}", soft_wrap=True)
+    screen.print(f"{cases} cases: {shown}", soft_wrap=True)

@@ -6,6 +6,7 @@ Rows run in order, so a check may rely on what the rows before it have settled (
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ..base import status
 from ..base.products import ANY, Product
@@ -13,6 +14,9 @@ from ..base.tensor import Tensor
 from ..base.windows import farthest_position, spread
 from .engine import DOCUMENT, EVERYWHERE, SAFE, BadHandle, Broken, Call, Check
 from .parameters import Parameter, Role
+
+if TYPE_CHECKING:
+    from .operator import Operator
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 Products = frozenset[Product]
@@ -70,13 +74,14 @@ def not_null(parameter: Parameter) -> Check:
 
 def live_handles(parameters: Iterable[Parameter]) -> Check:
     """Every tensor and array is a live object of its kind; only the documented layer can break it."""
-    names = [p.name for p in parameters if p.kind in ("tensor", "ints")]
+    makers = {"tensor": "aclCreateTensor", "ints": "aclCreateIntArray"}
+    objects = [(p.name, makers[p.kind]) for p in parameters if p.kind in makers]
 
     def test(call: Call) -> Broken | None:
-        for name in names:
+        for name, maker in objects:
             value = call.values[name]
             if isinstance(value, BadHandle):
-                return Broken(name, "a live handle of its kind", value.text, "Pass what aclCreate… returned.")
+                return Broken(name, f"a live handle from {maker}", value.text, f"Pass what {maker} returned.")
         return None
 
     return Check("handles", "every handle is a live object of the right kind", test, source=SAFE)
@@ -149,7 +154,9 @@ def writable(parameter: Parameter) -> Check:
 # Rows about tensors.
 
 
-def dtype_in(parameters: Sequence[Parameter], allowed: tuple[str, ...], *, on: Products = EVERYWHERE) -> Check:
+def dtype_in(
+    parameters: Sequence[Parameter], allowed: tuple[str, ...], *, on: Products = EVERYWHERE, key: str = ""
+) -> Check:
     names = [p.name for p in parameters]
 
     def test(call: Call) -> Broken | None:
@@ -160,7 +167,8 @@ def dtype_in(parameters: Sequence[Parameter], allowed: tuple[str, ...], *, on: P
         return None
 
     says = f"dtype of {joined(names)} is {listed(allowed)}"
-    return Check(f"{names[0]}-dtype", says, test, on=on, allowed=allowed)
+    key = key or f"{names[0]}-dtype"
+    return Check(key, says, test, on=on, allowed=allowed, about=tuple(parameters), what="dtype")
 
 
 def format_in(
@@ -170,16 +178,41 @@ def format_in(
 
     def test(call: Call) -> Broken | None:
         for name in names:
-            got = call.tensor(name).format
-            if got not in allowed:
-                return Broken(name, f"format {listed(allowed)}", got, "Use one of these formats.")
+            tensor = call.tensor(name)
+            if tensor.format not in allowed:
+                ways = [*_products_with(call.operator, parameters, tensor.format), *_strides_for(tensor, allowed)]
+                change = ", or ".join(ways) or "use one of these formats"
+                return Broken(name, f"format {listed(allowed)}", tensor.format, f"{change[0].upper()}{change[1:]}.")
         return None
 
     says = f"format of {joined(names)} is {listed(allowed)}"
-    return Check(f"{names[0]}-format", says, test, on=on, source=source, allowed=allowed)
+    key, about = f"{names[0]}-format", tuple(parameters)
+    return Check(key, says, test, on=on, source=source, allowed=allowed, about=about, what="format")
 
 
-def format_needs_rank(parameters: Sequence[Parameter], needed: str, rank: int) -> Check:
+def _products_with(operator: Operator, parameters: Sequence[Parameter], format: str) -> list[str]:
+    """The advice to choose a product whose own row about the same tensors allows the format, if there is one."""
+    rows = [check for check in operator.checks if check.what == "format" and check.about == tuple(parameters)]
+    on = {product for check in rows if format in check.allowed for product in check.on}
+    names = [product.name for product in operator.products if product in on]
+    return [f"choose {listed(names)}, which takes {format}"] if names else []
+
+
+def _strides_for(tensor: Tensor, allowed: tuple[str, ...]) -> list[str]:
+    """The advice to describe a tensor whose channels come last as one whose channels come first, if that is allowed."""
+    first = {"NHWC": "NCHW", "NDHWC": "NCDHW"}.get(tensor.format, "")
+    if first not in allowed or len(first) - tensor.rank not in (0, 1):  # the batch axis may be missing
+        return []
+    letters = tensor.format[-tensor.rank :]
+    axes = [letters.index(letter) for letter in first if letter in letters]
+    shape = shown(tuple(tensor.shape[axis] for axis in axes))
+    steps = shown(tuple(tensor.strides[axis] // max(tensor.dtype.itemsize, 1) for axis in axes))
+    return [f"describe the same memory as {first}: shape {shape}, strides {steps}; all tensors alike"]
+
+
+def format_needs_rank(
+    parameters: Sequence[Parameter], needed: str, rank: int, *, instead: str = "NCHW", source: str = DOCUMENT
+) -> Check:
     names = [p.name for p in parameters]
 
     def test(call: Call) -> Broken | None:
@@ -187,10 +220,10 @@ def format_needs_rank(parameters: Sequence[Parameter], needed: str, rank: int) -
             tensor = call.tensor(name)
             if tensor.format == needed and tensor.rank != rank:
                 got = f"{needed} with rank {tensor.rank}"
-                return Broken(name, f"format {needed} only with rank {rank}", got, "Use NCHW.")
+                return Broken(name, f"format {needed} only with rank {rank}", got, f"Use {instead}.")
         return None
 
-    return Check(f"{needed}-rank", f"format {needed} goes with rank {rank}", test)
+    return Check(f"{needed}-rank", f"format {needed} goes with rank {rank}", test, source=source)
 
 
 def same(what: str, one_of: Parameter, like: Parameter, *, on: Products = EVERYWHERE, source: str = DOCUMENT) -> Check:
@@ -207,9 +240,20 @@ def same(what: str, one_of: Parameter, like: Parameter, *, on: Products = EVERYW
         one, other = read[what](call.tensor(first)), read[what](call.tensor(second))
         if one == other:
             return None
-        return Broken(
-            first, f"the {what} of {second}, {other}", str(one), f"Give {first} and {second} the same {what}."
-        )
+        change = f"Give {first} and {second} the same {what}."
+        if blames_second(call):
+            return Broken(second, f"the {what} of {first}, {one}", str(other), change)
+        return Broken(first, f"the {what} of {second}, {other}", str(one), change)
+
+    def blames_second(call: Call) -> bool:
+        """All tensors share one type and one format, so the odd one is to blame; else the output, if it is one of the
+        two: its shape is not given, but follows."""
+        if what in ("dtype", "format"):
+            rest = [read[what](call.tensor(p.name)) for p in call.operator.tensors if p.name not in (first, second)]
+            for_first, for_second = (rest.count(read[what](call.tensor(name))) for name in (first, second))
+            if for_first != for_second:
+                return for_first > for_second
+        return like.output
 
     return Check(f"{first}-{what}-as-{second}", f"{what} of {first} = {what} of {second}", test, on=on, source=source)
 
@@ -253,10 +297,9 @@ def dims(
     return Check(key, f"{joined(names)}: {says}", test, on=on, source=source)
 
 
-def no_negative_dims(parameters: Sequence[Parameter]) -> Check:
-    return dims(
-        parameters, "negative-dims", "no negative sizes", lambda size, axis: size < 0, "Use sizes of at least 0."
-    )
+def no_negative_dims(parameters: Sequence[Parameter], *, source: str = DOCUMENT) -> Check:
+    says, change = "no negative sizes", "Use sizes of at least 0."
+    return dims(parameters, "negative-dims", says, lambda size, axis: size < 0, change, source=source)
 
 
 # Rows about int arrays and numbers.

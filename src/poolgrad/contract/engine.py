@@ -95,7 +95,10 @@ class Check:
     status: int = status.ACLNN_ERR_PARAM_INVALID
     on: frozenset[Product] = EVERYWHERE
     source: str = DOCUMENT
-    allowed: tuple[str, ...] = ()  # the list of names that the row compares with, if it does; tables show it
+    # The list of names that the row compares with, if it does: what of which parameters must be in it.
+    allowed: tuple[str, ...] = ()
+    about: tuple[Parameter, ...] = ()
+    what: str = ""  # "dtype" or "format"
 
 
 def first_violation(call: Call, checks: Iterable[Check]) -> tuple[Check, Broken] | None:

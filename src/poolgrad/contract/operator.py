@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..base.products import Product
     from ..base.tensor import Tensor
     from ..base.windows import Windows
+    from ..cases.suite import Suite
     from ..plans.plan import Plan
 
 
@@ -32,6 +33,23 @@ class Sample:
     results: Mapping[str, Sequence[float]]
 
 
+@dataclass(frozen=True, slots=True)
+class GraphOperator:
+    """An operator of graphs (IR) that computes the same: what it calls its tensors and attributes, by their roles.
+
+    ``words`` are attributes that no parameter stands for; plugins/ir.py knows what they mean.
+    """
+
+    name: str
+    names: Mapping[Role, str]
+    words: tuple[str, ...] = ()
+    needs_data_format: bool = False  # where tensors in ND may lie in either order
+
+
+# What most of them call the numbers of windows.
+IR_WINDOWS = {Role.KERNEL: "ksize", Role.STRIDE: "strides", Role.PADDING: "pads", Role.CEIL_MODE: "ceil_mode"}
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """An aclnn operator: who it is, what it takes, what is allowed, and how a legal call becomes a plan."""
@@ -46,11 +64,21 @@ class Operator:
     windows: Callable[[Call], tuple[Windows, ...]] = field(repr=False)
     rows: tuple[Check, ...] = field(repr=False)  # between those that every operator begins and ends with
     planner: Callable[[Call, int], Plan] = field(repr=False)  # of a call and the number of threads
+    suite: Callable[[Suite], None] = field(repr=False)  # adds cases that usual suites leave out
     sample: Sample = field(repr=False)
     # What results are like that nobody gave, as far as the call's other arguments tell.
     results: Callable[[Call], tuple[Tensor, ...]] = field(default=gradient_of_input, repr=False)
-    # Names in the files and calls of other tools that are not ours in other letters.
-    aliases: Mapping[str, str] = field(default_factory=dict, repr=False)
+    channels_last: str = ""  # the format that it takes with channels last, if it does
+    # What the first tensor is rounded to before anything else ("computed in X"); None where the product refuses that.
+    rounding: Callable[[Call], str | None] = field(default=lambda call: "kept", repr=False)
+    torch: str = ""  # the function of torch.nn.functional whose gradient it is
+    slips: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # of the document, and how they are read
+    # Names of parameters in ATK's files, where they are not the documented ones.
+    atk_names: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # Whether these files have an output_size, and the forward pass's output in the place of the gradient.
+    atk_has_output_size: bool = False
+    # The operators of graphs whose names msOpST's cases may have.
+    ir: tuple[GraphOperator, ...] = field(default=(), repr=False)
 
     @cached_property
     def python_name(self) -> str:

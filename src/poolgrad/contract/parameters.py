@@ -75,20 +75,20 @@ def snake_case(name: str) -> str:
 
 
 def gradient(name: str = "gradOutput") -> Parameter:
-    return Parameter(name, Role.GRADIENT, TENSOR, snake_case(name), default=REQUIRED)
+    return Parameter(name, Role.GRADIENT, TENSOR, snake_case(name), "The gradient of the forward output.", REQUIRED)
 
 
 def described_input(name: str = "self") -> Parameter:
     """The input of the forward pass as gradients take it: they need its shape, type and format, never its values."""
-    return Parameter(name, Role.INPUT, TENSOR, "x", default=REQUIRED, read=False)
+    return Parameter(name, Role.INPUT, TENSOR, "x", "The forward input.", REQUIRED, read=False)
 
 
 def indices(name: str = "indices") -> Parameter:
-    return Parameter(name, Role.INDICES, TENSOR, snake_case(name), default=REQUIRED)
+    return Parameter(name, Role.INDICES, TENSOR, snake_case(name), "Where the maxima stood.", REQUIRED)
 
 
 def result(name: str) -> Parameter:
-    return Parameter(name, Role.RESULT, OUTPUT, "out", read=False)
+    return Parameter(name, Role.RESULT, OUTPUT, "out", "The result.", read=False)
 
 
 def kernel_size(name: str = "kernelSize") -> Parameter:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
+from ..base.dtypes import FORMATS
 from ..base.products import A2, A3, A950, ANY, INFERENCE, PRODUCTS, TRAINING, Product
 from ..base.tensor import Tensor, dense_strides
 from ..base.windows import Windows, pooled_size, spread
 from .checks import dims, joined, shown
-from .engine import DOCUMENT, EVERYWHERE, SAFE, Broken, Call, Check
+from .engine import DOCUMENT, EVERYWHERE, SAFE, Broken, Call, Check, What
 from .parameters import Parameter, Role
 
 MODERN = frozenset((A2, A3, A950))
@@ -19,26 +21,24 @@ ON_PRODUCTS = frozenset(PRODUCTS)
 HALVES_AND_FLOAT = ("float32", "float16", "bfloat16")
 EVERY_FLOAT = ("float64", *HALVES_AND_FLOAT)
 
-CHANNELS_LAST = ("NHWC", "NDHWC")
+PRIVATE_FORMATS = ("NC1HWC0", "FRACTAL_Z", "NC1HWC0_C04", "FRACTAL_NZ", "NDC1HWC0", "FRACTAL_Z_3D")
+PUBLIC_FORMATS = tuple(name for name in FORMATS if name not in (*PRIVATE_FORMATS, "UNDEFINED"))
 
 
-def spatial_sizes(tensor: Tensor, axes: int) -> tuple[int, ...]:
-    """The sizes of the pooled axes, wherever the format keeps them."""
-    return tensor.shape[-axes - 1 : -1] if tensor.format in CHANNELS_LAST else tensor.shape[-axes:]
+def is_channels_last(call: Call) -> bool:
+    return call.tensor(Role.INPUT).format == call.operator.channels_last
 
 
-def with_spatial_sizes(tensor: Tensor, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The tensor's shape with other sizes of the pooled axes."""
-    axes = len(sizes)
-    if tensor.format in CHANNELS_LAST:
-        return (*tensor.shape[: -axes - 1], *sizes, tensor.shape[-1])
-    return (*tensor.shape[:-axes], *sizes)
+def spatial_sizes(call: Call, what: What) -> tuple[int, ...]:
+    """The sizes of a tensor's pooled axes, wherever the format keeps them."""
+    shape, axes = call.tensor(what).shape, len(call.operator.axes)
+    return shape[-axes - 1 : -1] if is_channels_last(call) else shape[-axes:]
 
 
 def layout_of(call: Call) -> str:
     """The letters of the axes of the call's tensors, the batch first."""
     axes = call.operator.axes
-    return f"N{axes}C" if call.tensor(Role.INPUT).format in CHANNELS_LAST else f"NC{axes}"
+    return f"N{axes}C" if is_channels_last(call) else f"NC{axes}"
 
 
 def fixed_windows(call: Call) -> tuple[Windows, ...]:
@@ -50,23 +50,22 @@ def fixed_windows(call: Call) -> tuple[Windows, ...]:
     ceil_mode = bool(call.value(Role.CEIL_MODE))
     return tuple(
         Windows(size, pooled_size(size, kernel=k, stride=s, pad=p, dilation=d, ceil_mode=ceil_mode), k, s, p, d)
-        for size, k, s, p, d in zip(
-            spatial_sizes(call.tensor(Role.INPUT), axes), kernel, stride, pad, dilation, strict=True
-        )
+        for size, k, s, p, d in zip(spatial_sizes(call, Role.INPUT), kernel, stride, pad, dilation, strict=True)
     )
 
 
 def adaptive_windows(call: Call) -> tuple[Windows, ...]:
     """As many windows as the gradient has elements, spread evenly."""
-    axes = len(call.operator.axes)
-    sizes, outs = (spatial_sizes(call.tensor(role), axes) for role in (Role.INPUT, Role.GRADIENT))
+    sizes, outs = (spatial_sizes(call, role) for role in (Role.INPUT, Role.GRADIENT))
     return tuple(Windows(size, out, adaptive=True) for size, out in zip(sizes, outs, strict=True))
 
 
 def pooled_shape(call: Call) -> tuple[int, ...]:
     """The shape of the forward pass's output."""
-    outs = tuple(w.out for w in call.operator.windows(call))
-    return with_spatial_sizes(call.tensor(Role.INPUT), outs)
+    outs, shape = [w.out for w in call.operator.windows(call)], call.tensor(Role.INPUT).shape
+    if is_channels_last(call):
+        return (*shape[: -len(outs) - 1], *outs, shape[-1])
+    return (*shape[: -len(outs)], *outs)
 
 
 def gradient_of_input(call: Call) -> tuple[Tensor, ...]:
@@ -143,6 +142,24 @@ def windows_not_empty(dilation: Parameter, *, on: frozenset[Product]) -> Check:
         return None
 
     return Check("windows-not-empty", "every window holds at least one element", test, on=on, source=SAFE)
+
+
+def unless_empty(check: Check) -> Check:
+    """The row, for calls that have anything to compute: others are a success before it is asked."""
+
+    def test(call: Call) -> Broken | None:
+        return check.test(call) if all(call.tensor(p).count for p in call.operator.inputs) else None
+
+    return dataclasses.replace(check, says=f"{check.says}, unless an input is empty", test=test)
+
+
+def if_dtype(parameter: Parameter, name: str, check: Check) -> Check:
+    """The row, for calls whose tensor has that type."""
+
+    def test(call: Call) -> Broken | None:
+        return check.test(call) if call.tensor(parameter).dtype.name == name else None
+
+    return dataclasses.replace(check, says=f"{check.says}, with {parameter.name} of {name}", test=test)
 
 
 def positive_but_batch(x: Parameter, axes: str) -> Check:

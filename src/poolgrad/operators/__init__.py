@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import pkgutil
+import re
 from importlib import import_module
 
 from ..contract.operator import Operator
@@ -12,6 +13,28 @@ REGISTRY: dict[str, Operator] = {}
 for _module in pkgutil.iter_modules(__path__):
     _operator: Operator = import_module(f".{_module.name}", __name__).OPERATOR
     REGISTRY[_operator.name] = _operator
+
+LEAST_LIKENESS = 0.6  # of a name that was meant; what difflib calls close
+
+# CANN's pooling operators, and those of them that have no file here.
+_FAMILY = (
+    "aclnnAvgPool2d",
+    "aclnnAvgPool3d",
+    "aclnnAvgPool3dBackward",
+    "aclnnAdaptiveAvgPool2d",
+    "aclnnAdaptiveAvgPool2dBackward",
+    "aclnnAdaptiveAvgPool3d",
+    "aclnnMaxPool",
+    "aclnnMaxPool2dWithIndices",
+    "aclnnMaxPool2dWithMask",
+    "aclnnMaxPool2dWithMaskBackward",
+    "aclnnMaxPool3dWithArgmax",
+    "aclnnMaxPool3dWithArgmaxBackward",
+    "aclnnAdaptiveMaxPool2d",
+    "aclnnAdaptiveMaxPool3d",
+    "aclnnAdaptiveMaxPool3dBackward",
+)
+ABSENT = tuple(name for name in _FAMILY if name not in REGISTRY)
 
 
 def find_operator(name: object) -> Operator:
@@ -23,13 +46,21 @@ def find_operator(name: object) -> Operator:
     {'aclnnAvgPool2dBackward'}
     """
     wanted = _plain(name) if isinstance(name, str) else ""
-    by_name = {_plain(operator.name): operator for operator in REGISTRY.values()}
-    if wanted in by_name:
-        return by_name[wanted]
-    by_core = {_core(plain): operator for plain, operator in by_name.items()}
-    close = difflib.get_close_matches(_core(wanted), by_core, n=1)
-    meant = f"did you mean {by_core[close[0]].name}? " if close else ""
-    raise ValueError(f"unknown operator {name!r}; {meant}the known ones are {', '.join(REGISTRY)}")
+    found = {_plain(known): known for known in (*REGISTRY, *ABSENT)}.get(wanted)
+    if found in REGISTRY:
+        return REGISTRY[found]
+    if found is not None:
+        raise ValueError(told_absent(found))
+    meant = _closest(wanted)
+    text = "" if meant is None else f"did you mean {meant}? "
+    if meant in ABSENT:
+        text += "CANN has it, and poolgrad does not; "
+    raise ValueError(f"unknown operator {name!r}; {text}the known ones are {', '.join(REGISTRY)}")
+
+
+def told_absent(name: str) -> str:
+    """What to say to somebody who asks for an operator of ``ABSENT``."""
+    return f"CANN has {name}, and poolgrad does not; it has {', '.join(REGISTRY)}"
 
 
 def _plain(name: str) -> str:
@@ -37,8 +68,20 @@ def _plain(name: str) -> str:
 
 
 def _core(plain: str) -> str:
-    """What tells the operators apart; the words that all their names have would make strangers look alike."""
-    return plain.replace("withindices", "").replace("backward", "")
+    """What tells the operators apart; the words that most of their names have would make strangers look alike."""
+    return re.sub("withindices|withargmax|withmask|backward", "", plain)
 
 
-__all__ = ["REGISTRY", "find_operator"]
+def _closest(wanted: str) -> str | None:
+    """The operator whose name is most alike, ours if several are; None if none is alike."""
+
+    def likeness(name: str) -> tuple[float, bool, float]:
+        plain = _plain(name)
+        core = difflib.SequenceMatcher(None, _core(wanted), _core(plain)).ratio()
+        return core, name in REGISTRY, difflib.SequenceMatcher(None, wanted, plain).ratio()
+
+    best = max((*REGISTRY, *ABSENT), key=likeness)
+    return best if likeness(best)[0] >= LEAST_LIKENESS else None
+
+
+__all__ = ["ABSENT", "REGISTRY", "find_operator", "told_absent"]

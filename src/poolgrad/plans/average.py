@@ -96,13 +96,13 @@ def _axes(call: Call) -> Axes:
     return depth, rows, columns
 
 
-def plan_average(call: Call, threads: int, *, rounding: str = "kept") -> Plan:
+def plan_average(call: Call, threads: int) -> Plan:
     """The gradient of an average over the windows of one to three axes; a plane without depth has one layer."""
     by_role = call.operator.by_role
     grad, result = by_role[Role.GRADIENT].name, by_role[Role.RESULT].name
     source, target = call.tensor(grad), call.tensor(result)
     divisor, layout = (call.value(Role.DIVISOR) and call.number(Role.DIVISOR)) or 1, layout_of(call)
-    axes = _axes(call)
+    axes, rounding = _axes(call), call.operator.rounding(call) or "kept"
     compute = compute_dtype(target.dtype)
     itemsize = np.dtype(compute).itemsize
     planes, gradients = as_planes(target, layout), as_planes(source, layout)

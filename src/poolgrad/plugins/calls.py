@@ -1,10 +1,12 @@
-"""What the plug-ins share: a tool's arguments become a call of the Pythonic layer, and placeholders legal indices."""
+"""What the plug-ins share: a tool's arguments as a call of the contract, its golden result, legal indices for it."""
 
 from __future__ import annotations
 
+import operator as operators
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -12,124 +14,208 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import functional
-from ..arrays.adapters import is_torch
-from ..base.products import ANY
-from ..cases import BadCase, Case
-from ..cases.building import make_case, make_tensor, pooled_shape
-from ..cases.indices import adaptive_max_pool2d_indices, max_pool2d_indices
-from ..cases.judging import judge
-from ..cases.model import DEFAULT_NUMBERS
-from ..contract.engine import Call, Operator
-from ..operators.pooling import windows_of
+from ..arrays.adapters import as_numpy, describe, is_torch
+from ..arrays.files import numpy_dtype
+from ..base.dtypes import FLOAT32, FLOAT64, DType
+from ..base.products import ANY, Product, find_product
+from ..base.tensor import Tensor, contiguous_strides
+from ..cases.indices import forward_with_indices
+from ..contract.engine import Call, Value, enforce, first_violation
+from ..contract.operator import Operator
+from ..contract.overlap import MEMORY_CHECKS
+from ..contract.parameters import REQUIRED, Parameter, Role
+from ..contract.pooling import is_channels_last
 
 Array = NDArray[Any]
 
-# Names of other tools for documented parameters, without underscores and capitals.
-_ALIASES = {"input": "self", "x": "self"}
+# What tools call parameters, whatever the operator.
+_ALIASES = {"input": Role.INPUT, "x": Role.INPUT}
 
 
 def bound(operator: Operator, positional: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments by their documented names, however they came.
 
-    Names may be written as in C, as in Python or as ATK writes them; what is no parameter is left out. Without any name
-    arguments have the order of C; beside named ones, tensors have the order of tensors and numbers that of numbers.
+    Names may be written as in C, as in Python or as ATK writes them; what is no parameter is left out. Arguments
+    without a name have the order of C. They are all parameters, or some that are not named: then each goes to the next
+    that it can be. None, a null pointer, can be any.
 
     >>> from poolgrad.operators import find_operator
     >>> bound(find_operator("AvgPool2dBackward"), [np.ones(1), np.zeros(2)], {"kernel_size": 3, "case_name": "a"})
     {'kernelSize': 3, 'gradOutput': array([1.]), 'self': array([0., 0.])}
     """
-    documented = {parameter.name.casefold(): parameter.name for parameter in operator.parameters}
-    found: dict[str, Any] = {}
-    for name, value in named.items():
-        plain = name.replace("_", "").casefold()
-        if (wanted := documented.get(_ALIASES.get(plain, plain))) is not None:
-            found[wanted] = value
-    missing = [parameter for parameter in operator.parameters if parameter.name not in found]
+    if len(positional) == len(operator.parameters):
+        return {parameter.name: value for parameter, value in zip(operator.parameters, positional, strict=True)}
+    documented = {alias: operator.by_role[role].name for alias, role in _ALIASES.items() if role in operator.by_role}
+    for parameter in operator.parameters:
+        for name in (parameter.name, operator.atk_names.get(parameter.name, parameter.name)):
+            documented[_plain(name)] = parameter.name
+    found = {documented[_plain(name)]: value for name, value in named.items() if _plain(name) in documented}
+    missing = iter([parameter for parameter in operator.parameters if parameter.name not in found])
     for value in positional:
-        fitting = [p for p in missing if not named or (p.kind == "tensor") == _is_tensor(value)]
-        if not fitting:
+        fitting = next((p for p in missing if value is None or (p.kind == "tensor") == _is_tensor(value)), None)
+        if fitting is None:
             raise TypeError(f"{operator.name} has no parameter left for argument {type(value).__name__}")
-        found[fitting[0].name] = value
-        missing.remove(fitting[0])
+        found[fitting.name] = value
     return found
 
 
+def _plain(name: str) -> str:
+    return name.replace("_", "").casefold()
+
+
 def _is_tensor(value: Any) -> bool:
-    return hasattr(value, "shape") or isinstance(value, dict)
+    return isinstance(value, dict) or (hasattr(value, "shape") and not isinstance(value, np.generic))
 
 
-def golden(operator: Operator, arguments: Mapping[str, Any], *, channels_last: bool = False) -> Any:
-    """The result of a call. The contract is that of POOLGRAD_PRODUCT, if it is set, else what any product accepts."""
-    values = {p.python_name: arguments[p.name] for p in operator.parameters if p.name in arguments and not p.output}
-    for name in ("grad_output", "x", "indices"):
-        if hasattr(values.get(name), "detach"):  # of a torch tensor that autograd watches, the numbers
-            values[name] = values[name].detach()
-    if channels_last:
-        values["data_format"] = "NHWC"
-    return getattr(functional, operator.python_name)(**values, product=os.environ.get("POOLGRAD_PRODUCT") or None)
+def described(
+    operator: Operator,
+    arguments: Mapping[str, Any],
+    *,
+    formats: Mapping[str, str] | None = None,
+    product: Product = ANY,
+) -> Call:
+    """The call as the contract sees it. Tensors that are missing or None are null pointers.
 
-
-def forward(
-    operator: Operator, arguments: Mapping[str, Any], output_size: Sequence[int] | None = None
-) -> tuple[Any, Any] | None:
-    """Output and indices of the forward pass of max pooling over ``self``, as arrays or tensors like ``self``.
-
-    The windows are those of the numbers, of ``output_size`` or of gradOutput's shape. The indices are of the type of
-    those that were given. None for a call that the contract refuses whatever its indices are: it has no forward pass.
+    A tensor may also be a description, and one that is never read a shape. Numbers that were not given are as in the
+    Pythonic layer, outputs as the operator says.
     """
-    x, placeholder = as_numpy(arguments["self"]), arguments.get("indices")
-    case = _legal_case(operator, arguments, x, output_size)
-    if case is None:
-        return None
-    index = np.dtype(np.int64) if placeholder is None else as_numpy(placeholder).dtype
-    if "kernelSize" in case.numbers:
-        output, indices = max_pool2d_indices(x, windows_of(Call(operator, ANY, case.arguments)), index)
-    else:
-        height, width = case.tensor("gradOutput").shape[-2:]
-        output, indices = adaptive_max_pool2d_indices(x, (height, width), index)
-    return like(arguments["self"], output), like(arguments["self"], indices)
-
-
-def _legal_case(
-    operator: Operator, arguments: Mapping[str, Any], x: Array, output_size: Sequence[int] | None
-) -> Case | None:
-    """The call with a gradOutput and indices as they should be, if the contract accepts that."""
-    given = [p.name for p in operator.parameters if p.kind != "tensor" and p.name in arguments]
-    numbers = {name: _plain(arguments[name]) for name in given}
-    try:
-        self = make_tensor(operator, "self", "self", dtype=x.dtype.name, shape=x.shape)
-        if "kernelSize" in numbers:
-            shape = pooled_shape(self, DEFAULT_NUMBERS | numbers) or x.shape
+    formats = formats or {p.name: operator.default_format for p in operator.tensors}
+    values: dict[str, Value] = {}
+    for parameter in operator.parameters:
+        name, given = parameter.name, arguments.get(parameter.name)
+        if parameter.kind != "tensor":
+            values[name] = _number(parameter, arguments)
+        elif given is None or isinstance(given, Tensor):
+            values[name] = given
+        elif isinstance(given, tuple) and not parameter.read:
+            leader = values[operator.inputs[0].name]
+            values[name] = blank(leader.dtype, given, formats[name]) if isinstance(leader, Tensor) else None
         else:
-            size = output_size or tuple(arguments["gradOutput"].shape)[-2:]
-            shape = (*x.shape[:-2], *size[:1], *size[-1:])
-        grad = make_tensor(operator, "gradOutput", "gradOutput", dtype=x.dtype.name, shape=shape)
-        case = make_case(operator, "inputs", name="inputs", tensors={"self": self, "gradOutput": grad}, numbers=numbers)
-    except BadCase:
+            values[name] = description(parameter, given, formats[name])
+    call = Call(operator, product, values)
+    if all(values[p.name] is not None for p in operator.inputs):
+        results = zip(operator.outputs, operator.results(call), strict=True)
+        values |= {p.name: result for p, result in results if p.name not in arguments}
+    return call
+
+
+def description(parameter: Parameter, array: Any, format: str) -> Tensor:
+    """A tensor as the contract sees it.
+
+    float64, which no product has, is described as float32: for that it stands where a tool asks for a more precise
+    golden result.
+    """
+    tensor = describe(detached(array), parameter.name, format).tensor
+    return replace(tensor, dtype=FLOAT32) if tensor.dtype is FLOAT64 else tensor
+
+
+def blank(dtype: DType, shape: tuple[int, ...], format: str) -> Tensor:
+    """The description of a contiguous tensor."""
+    return Tensor(dtype, shape, contiguous_strides(shape, dtype.itemsize), format)
+
+
+def _number(parameter: Parameter, arguments: Mapping[str, Any]) -> Value:
+    """A number or numbers as the contract knows them; what is none is a TypeError."""
+    kind, default = parameter.kind, None if parameter.default is REQUIRED else parameter.default
+    value = arguments.get(parameter.name, default)
+    if kind == "bool" and isinstance(value, bool | np.bool_ | int) and value in (0, 1):
+        return bool(value)
+    number: Any = default if value is None else value
+    if kind == "int" and hasattr(number, "__index__"):
+        return operators.index(number)
+    if kind == "ints" and value is None:
         return None
-    return case if judge(case, ANY).row is None else None
+    if kind == "ints":
+        values = (value,) if hasattr(value, "__index__") and not getattr(value, "ndim", 0) else value
+        if hasattr(values, "__len__") and all(hasattr(v, "__index__") for v in values):
+            return tuple(operators.index(v) for v in values)
+    wanted = {"bool": "True or False", "int": "an integer", "ints": "an integer or integers"}[kind]
+    raise TypeError(f"{parameter.name} must be {wanted}, got {value!r}.")
 
 
-def _plain(value: Any) -> Any:
-    """A number or numbers as Python has them, not as NumPy or torch do."""
-    if isinstance(value, bool | int) or value is None:
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    return [int(v) for v in value]
+def golden(
+    operator: Operator,
+    arguments: Mapping[str, Any],
+    *,
+    formats: Mapping[str, str] | None = None,
+    product: str | None = None,
+) -> list[Any]:
+    """The results of a call; ``AclnnError`` if the contract refuses it, which also judges outputs that were given.
+
+    The contract is that of POOLGRAD_PRODUCT if it is set, else of ``product``, else what any product accepts.
+    """
+    product = os.environ.get("POOLGRAD_PRODUCT") or product or None
+    call = described(operator, arguments, formats=formats, product=find_product(product) if product else ANY)
+    enforce(call, (*operator.checks, *MEMORY_CHECKS))
+    tensors = {p.python_name: detached(arguments[p.name]) for p in operator.inputs}
+    numbers: dict[str, Any] = {p.python_name: call.values[p.name] for p in operator.numbers}
+    if is_channels_last(call):
+        numbers["data_format"] = operator.channels_last
+    if str(tensors[operator.inputs[0].python_name].dtype).endswith("float64"):
+        return _promoted(call, tensors, numbers, product)
+    return _results(operator, **tensors, **numbers, product=product)
 
 
-def as_numpy(value: Any) -> Array:
-    """The numbers of an array or torch tensor, without copying them."""
-    if not is_torch(value):
-        return np.asarray(value)
-    torch = sys.modules["torch"]
-    value = value.detach()
-    if value.dtype is torch.bfloat16:
-        bits: Array = value.contiguous().view(torch.int16).numpy()
-        return bits.view(ml_dtypes.bfloat16)
-    array: Array = value.numpy()
-    return array
+def _results(operator: Operator, **arguments: Any) -> list[Any]:
+    results = getattr(functional, operator.python_name)(**arguments)
+    return list(results) if isinstance(results, tuple) else [results]
+
+
+def _promoted(call: Call, tensors: dict[str, Any], numbers: dict[str, Any], product: str | None) -> list[Any]:
+    """The same in float64: the first tensor is rounded as it is in float32, all else is more precise."""
+    operator = call.operator
+    leader, cube = operator.inputs[0].python_name, operator.by_role.get(Role.CUBE_MATH_TYPE)
+    # What is never read may be of another type.
+    tensors = tensors | {p.python_name: call.tensor(p).shape for p in operator.inputs if not p.read}
+    if cube is not None and operator.rounding(call) != "kept":
+        # Windows of one element give numbers back as they are, but rounded; on Ascend 950 too, where HF32 is for
+        # global pooling alone: a plane of gradients is one element then, so these windows are global as well.
+        wide = tensors[leader]
+        float32 = wide.float() if is_torch(wide) else wide.astype(np.float32)
+        ones = {operator.by_role[Role.KERNEL].python_name: 1, cube.python_name: numbers[cube.python_name]}
+        (rounded,) = _results(operator, **dict.fromkeys(tensors, float32), **ones, product=product)
+        tensors[leader] = rounded.double() if is_torch(wide) else rounded.astype(np.float64)
+    if cube is not None:
+        numbers = numbers | {cube.python_name: cube.default}
+    return _results(operator, **tensors, **numbers)
+
+
+def detached(value: Any) -> Any:
+    """Of a torch tensor that autograd watches, the numbers."""
+    return value.detach() if is_torch(value) else value
+
+
+def is_legal(call: Call) -> bool:
+    """Whether the contract accepts the call, whatever its indices are."""
+    return first_violation(call, call.operator.checks) is None
+
+
+def takes_indices(operator: Operator) -> bool:
+    """Whether a call needs what the forward pass of max pooling says of its maxima."""
+    return any(parameter.role is Role.INDICES for parameter in operator.inputs)
+
+
+def forward(call: Call, x: Any) -> tuple[Array, Array]:
+    """Output and indices of the forward pass of max pooling over ``x``, the input of a legal call.
+
+    The indices are of the type that the call says.
+    """
+    operator, index = call.operator, numpy_dtype(call.tensor(Role.INDICES).dtype.name)
+    array, windows = as_numpy(detached(x), operator.by_role[Role.INPUT].name), operator.windows(call)
+    if not is_channels_last(call):
+        return forward_with_indices(array, windows, index)
+    channels = -len(operator.axes) - 1
+    found = forward_with_indices(np.moveaxis(array, -1, channels), windows, index)
+    output, indices = (np.ascontiguousarray(np.moveaxis(part, channels, -1)) for part in found)
+    return output, indices
+
+
+def write(target: Any, values: Array) -> None:
+    """Put values into an array or tensor of a tool's own."""
+    if is_torch(target):
+        target.copy_(like(target, values))
+    else:
+        target[...] = values
 
 
 def like(kind: Any, array: Array) -> Any:

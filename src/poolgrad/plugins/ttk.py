@@ -1,64 +1,99 @@
-"""The TestSpec file of TTK: golden results, legal indices and tolerances for the four operators.
+"""The TestSpec file of TTK: golden results and legal indices for every operator.
 
     python3 -m ttk aclnn -i cases.csv --plugin $(python3 -m poolgrad.plugins ttk) --compare mixed
 
 TTK finds the classes by parsing this file, so ``__spec__`` is a literal, and it may load the file by its path, so
-imports are absolute.
+imports are absolute. It hands over every argument in C's order, null pointers as None, and keywords about the case.
+There is no ``tolerance`` here: versions of TTK differ in the standards they know, and ``--compare`` names one.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
+from poolgrad.contract.operator import Operator
+from poolgrad.contract.parameters import Role
 from poolgrad.operators import REGISTRY
-from poolgrad.plugins.calls import bound, forward, golden
+from poolgrad.plugins.calls import bound, described, forward, golden, is_legal, write
 
+
+class _Golden:
+    """What TTK asks of every operator. Arguments come in C's order, ``self`` among them, or by their C names."""
+
+    operator: str
+
+    @classmethod
+    def golden(cls, /, *positional: Any, **named: Any) -> list[Any]:
+        """The result, judged by the formats, the output and the product that TTK names."""
+        operator = REGISTRY[cls.operator]
+        arguments = bound(operator, positional, named)
+        formats, product = _formats(operator, named), named.get("short_soc_version")
+        return golden(operator, arguments, formats=formats, product=product)
+
+
+class _WithIndices(_Golden):
+    @classmethod
+    def customize_inputs(cls, /, *positional: Any, **named: Any) -> Any:
+        """Write the indices of the forward pass over the input into those that were given; a refused call keeps them.
+
+        TTK goes on with the tensors that it handed over, whatever comes back. The answer is the same tensors all the
+        same, as its documents say: a list if they came in order, else a dict.
+        """
+        operator = REGISTRY[cls.operator]
+        arguments = bound(operator, positional, named)
+        call = described(operator, arguments, formats=_formats(operator, named))
+        if is_legal(call):
+            x, where = (operator.by_role[role].name for role in (Role.INPUT, Role.INDICES))
+            _, indices = forward(call, arguments[x])
+            write(arguments[where], indices)
+        return list(positional) if len(positional) == len(arguments) else arguments
+
+
+def _formats(operator: Operator, named: Mapping[str, Any]) -> dict[str, str] | None:
+    """``tensor_formats`` by parameter: one for all tensors, or one for each, outputs included. None: TTK names none.
+
+    >>> _formats(REGISTRY["aclnnAdaptiveMaxPool2dBackward"], {"tensor_formats": ("ND",)})
+    {'gradOutput': 'ND', 'self': 'ND', 'indices': 'ND', 'gradInput': 'ND'}
+    """
+    if "tensor_formats" not in named:
+        return None
+    given = named["tensor_formats"] or "ND"  # as TTK makes tensors of a case without formats
+    names = [parameter.name for parameter in operator.tensors]
+    formats = [given] if isinstance(given, str) else list(given)
+    if len(formats) == 1:
+        formats *= len(names)
+    if len(formats) != len(names):
+        raise ValueError(
+            f"tensor_formats: expected one format, or {len(names)}, for {', '.join(names)}; got {given!r}. "
+            "Correct the column tensor_formats of the case."
+        )
+    return {name: format or "ND" for name, format in zip(names, formats, strict=True)}
+
+
+# generated: spec
 __spec__ = {  # type: ignore[assignment] # Python has another use for this name, TTK this one
-    "aclnnAvgPool2dBackward": "AvgPool2dBackward",
     "aclnnAdaptiveAvgPool3dBackward": "AdaptiveAvgPool3dBackward",
-    "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
     "aclnnAdaptiveMaxPool2dBackward": "AdaptiveMaxPool2dBackward",
+    "aclnnAvgPool2dBackward": "AvgPool2dBackward",
+    "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
 }
 
 
-class _Average:
-    """What TTK asks of every operator. Arguments come by their C names, or in C's order, ``self`` among them."""
-
-    operator: str
-    tolerance: ClassVar = {dtype: {"standard": "mix_tolerance"} for dtype in ("float32", "float16", "bfloat16")}
-
-    @classmethod
-    def golden(cls, /, *tensors: Any, **named: Any) -> list[Any]:
-        operator = REGISTRY[cls.operator]
-        return [golden(operator, bound(operator, tensors, named))]
-
-
-class _Maximum(_Average):
-    @classmethod
-    def customize_inputs(cls, /, *tensors: Any, **named: Any) -> Any:
-        """The inputs with the indices of the forward pass over ``self``: a list if they came in order, else a dict."""
-        operator = REGISTRY[cls.operator]
-        arguments = bound(operator, tensors, named)
-        found = forward(operator, arguments)
-        if found is None:  # a call that is to be refused keeps its indices
-            return list(tensors) if tensors and not named else arguments
-        arguments["indices"] = found[1]
-        if tensors and not named:
-            return [arguments[p.name] for p in operator.parameters if p.name in arguments]
-        return arguments
-
-
-class AvgPool2dBackward(_Average):
-    operator = "aclnnAvgPool2dBackward"
-
-
-class AdaptiveAvgPool3dBackward(_Average):
+class AdaptiveAvgPool3dBackward(_Golden):
     operator = "aclnnAdaptiveAvgPool3dBackward"
 
 
-class MaxPool2dWithIndicesBackward(_Maximum):
+class AdaptiveMaxPool2dBackward(_WithIndices):
+    operator = "aclnnAdaptiveMaxPool2dBackward"
+
+
+class AvgPool2dBackward(_Golden):
+    operator = "aclnnAvgPool2dBackward"
+
+
+class MaxPool2dWithIndicesBackward(_WithIndices):
     operator = "aclnnMaxPool2dWithIndicesBackward"
 
 
-class AdaptiveMaxPool2dBackward(_Maximum):
-    operator = "aclnnAdaptiveMaxPool2dBackward"
+# end

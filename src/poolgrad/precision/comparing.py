@@ -14,8 +14,20 @@ from .comparison import Comparison, Position
 from .cross import CrossCheck
 from .errors import Block, Bools, Errors, Floats, measure, quiet
 from .judges import Binary, Close, Cosine, Judge, Mixed, StatRelErr
-from .limits import ALIASES, CLOSE, CROSS_RATIOS, CROSS_SMALL, LEVELS, MIXED, STANDARDS, STAT_REL_ERR
+from .limits import (
+    ALIASES,
+    CLOSE,
+    CROSS_RATIOS,
+    CROSS_SMALL,
+    LEVELS,
+    MIXED,
+    MIXED_TTK,
+    STANDARDS,
+    STAT_REL_ERR,
+    WITH_THIRD_PARTY,
+)
 from .tally import Tally
+from .ttk import CloseTtk, CosineTtk, CrossCheckTtk
 
 # Elements in a block. Sums are taken by block, so this number is part of every mean's last digits: it is never changed
 # to suit a machine. Temporary arrays of a block fit a second-level cache, and take no memory worth mentioning.
@@ -61,10 +73,11 @@ def compare(
     """Judge ``actual`` against ``golden`` by a named precision standard.
 
     The standards are mixed (also called mix_tolerance), stat_rel_err, close, cosine, binary and cross_check; the last
-    one needs a ``third_party`` tensor and has the levels L0, L1 and L2. ``hf32`` says that a float32 tensor was
-    computed in HF32. The element type of ``actual`` chooses the thresholds; ``golden`` is of the same type or of a
-    wider one. Arrays are NumPy's, torch's CPU tensors or anything with ``__dlpack__``; memory-mapped ones may be larger
-    than memory. Raises ``NotComparable``, a ``ValueError``, where types or shapes do not fit together.
+    one needs a ``third_party`` tensor and has the levels L0, L1 and L2. All but stat_rel_err also exist as TTK's code
+    decides them: mixed_ttk and so on. ``hf32`` says that a float32 tensor was computed in HF32. The element type of
+    ``actual`` chooses the thresholds; ``golden`` is of the same type or of a wider one. Arrays are NumPy's, torch's CPU
+    tensors or anything with ``__dlpack__``; memory-mapped ones may be larger than memory. Raises ``NotComparable``, a
+    ``ValueError``, where types or shapes do not fit together.
 
     >>> import numpy as np
     >>> golden = np.ones((2, 3), np.float32)
@@ -109,11 +122,16 @@ def judge_for(tensors: Tensors, standard: str, *, level: str = "L1", hf32: bool 
     dtype = tensors.actual.dtype.name
     if hf32 and dtype != "float32":
         raise NotComparable(f"hf32 is a way to compute float32; actual is {dtype}. Leave hf32 out.")
-    if (name == "cross_check") != (tensors.third_party is not None):
+    if (name in WITH_THIRD_PARTY) != (tensors.third_party is not None):
         raise NotComparable(
-            "cross_check compares with a third party's tensor: give it as third_party (--third-party)."
-            if name == "cross_check"
+            f"{name} compares with a third party's tensor: give it as third_party (--third-party)."
+            if name in WITH_THIRD_PARTY
             else f"third_party belongs to the standard cross_check, not to {name}. Leave it out, or use cross_check."
+        )
+    if name == "binary_ttk" and tensors.golden.dtype.name != dtype:
+        raise NotComparable(
+            f"golden must be {dtype}, as actual is, by binary_ttk; got {tensors.golden.dtype.name}. "
+            "Use binary, or convert one of them first."
         )
     return _judge(name, "HF32" if hf32 else dtype, level)
 
@@ -123,16 +141,24 @@ def _judge(name: str, row: str, level: str) -> Judge:
         match name:
             case "mixed":
                 return Mixed(MIXED[row])
+            case "mixed_ttk":
+                return Mixed(MIXED_TTK[row])
             case "stat_rel_err":
                 return StatRelErr(STAT_REL_ERR[row])
             case "close":
                 return Close(CLOSE[row])
+            case "close_ttk":
+                return CloseTtk(CLOSE[row], in_float16=row == "float16")
             case "cosine":
                 return Cosine()
-            case "binary":
+            case "cosine_ttk":
+                return CosineTtk()
+            case "binary" | "binary_ttk":
                 return Binary()
-            case _:
+            case "cross_check":
                 return CrossCheck(CROSS_SMALL[row], CROSS_RATIOS[level])
+            case _:
+                return CrossCheckTtk(CROSS_SMALL[row], CROSS_RATIOS[level])
     except KeyError:
         hint = "Use mixed." if row == "HF32" else "Use binary."
         raise NotComparable(f"the standard {name} has no thresholds for {row}. {hint}") from None
@@ -176,11 +202,7 @@ def opinion(judge: Judge, errors: Errors) -> tuple[Floats, Bools, Floats]:
 
 
 def _answer(tensors: Tensors, standard: str, hf32: bool, judge: Judge, tally: Tally) -> Comparison:
-    reasons = [
-        f"{kind} in just one of the tensors: {count} of {tally.count} elements, none may be"
-        for count, kind in ((tally.nan_mismatches, "NaN"), (tally.inf_mismatches, "Inf, or its sign,"))
-        if count
-    ] + judge.reasons(tally)
+    reasons = judge.mismatch_reasons(tally) + judge.reasons(tally)
     return Comparison(
         passed=not reasons,
         standard=standard,

@@ -79,7 +79,7 @@ class Comparison:
     @property
     def what_counts(self) -> str:
         """What the counted elements do."""
-        return _DOES.get(self.standard, "pass")
+        return _DOES.get(self.standard.removesuffix("_ttk"), "pass")
 
     @property
     def verdict(self) -> str:

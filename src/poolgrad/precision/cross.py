@@ -41,9 +41,13 @@ class CrossCheck(Judge):
         return {
             **{f"actual_{name}": value for name, value in mine.items()},
             **{f"third_party_{name}": value for name, value in theirs.items()},
-            **{f"ratio_{name}": ratio(mine[name], theirs[name]) for name in mine},
+            **{f"ratio_{name}": ratio(mine[name], self.taken_as(name, theirs[name])) for name in mine},
             "third_party_mismatches": self.third.mismatches,
         }
+
+    def taken_as(self, name: str, theirs: Number) -> Number:
+        """What a figure of the third party's counts as."""
+        return theirs
 
     def passes(self, errors: Errors, relative: Floats) -> Bools:
         equal: Bools = errors.absolute == 0
@@ -58,13 +62,17 @@ class CrossCheck(Judge):
         self.third.see(third)
 
     def reasons(self, tally: Tally) -> list[str]:
-        mine, theirs, limits = self.actual.figures, self.third.figures, self.limits._asdict()
-        return [
-            f"the {_NAMES[name]} is {mine[name]:.4g}, the third party's {theirs[name]:.4g}: "
-            f"{ratio(mine[name], theirs[name]):.4g} times as large, at most {limits[name]:g} is allowed"
-            for name in mine
-            if not ratio(mine[name], theirs[name]) <= limits[name]
-        ]
+        found, limits, theirs = [], self.limits._asdict(), self.third.figures
+        for name, mine in self.actual.figures.items():
+            divisor = self.taken_as(name, theirs[name])
+            times = ratio(mine, divisor)
+            if not times <= limits[name]:
+                taken = "" if divisor == theirs[name] else f", taken as {divisor:.4g}"
+                found.append(
+                    f"the {_NAMES[name]} is {mine:.4g}, the third party's {theirs[name]:.4g}{taken}: "
+                    f"{times:.4g} times as large, at most {limits[name]:g} is allowed"
+                )
+        return found
 
 
 def ratio(mine: Number, theirs: Number) -> float:

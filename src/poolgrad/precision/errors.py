@@ -38,7 +38,7 @@ class Errors:
 
     @property
     def mismatch(self) -> Bools:
-        """NaN or Inf that are not at the same place in both: no standard forgives them."""
+        """NaN or Inf that are not at the same place in both: no element passes with them."""
         return self.nan_mismatch | self.inf_mismatch
 
 

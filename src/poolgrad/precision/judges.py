@@ -1,7 +1,7 @@
 """One class per standard: which elements pass, how bad an element is, and why a tensor fails.
 
-A judge sees every block once, in order. ``reasons`` is asked at the end; a tensor without reasons passes. NaN and Inf
-that differ are a reason under every standard and are given by ``comparing.py``.
+A judge sees every block once, in order. ``reasons`` and ``mismatch_reasons`` are asked at the end; a tensor without
+any passes. Here are the rules of the standards; ``ttk.py`` has what TTK's code makes of them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class Judge(ABC):
     """A standard at work on one pair of tensors."""
 
     judges_elements = True  # whether it has a rule for single elements
+    forgiven_nan = 0  # how many of the NaN that differ are not held against the tensor
 
     @property
     @abstractmethod
@@ -47,6 +48,18 @@ class Judge(ABC):
     def reasons(self, tally: Tally) -> list[str]:
         """Why the tensor fails."""
 
+    def mismatch_reasons(self, tally: Tally) -> list[str]:
+        """Why it fails for its NaN and Inf."""
+        return [
+            *none_may_be("NaN in just one of the tensors", tally.nan_mismatches - self.forgiven_nan, tally),
+            *none_may_be("Inf, or its sign, in just one of the tensors", tally.inf_mismatches, tally),
+        ]
+
+
+def none_may_be(what: str, how_many: int, tally: Tally) -> list[str]:
+    """A reason, if there are any."""
+    return [f"{what}: {how_many} of {tally.count} elements, none may be"] if how_many else []
+
 
 class _Tolerant(Judge):
     """An element passes if |a - g| is at most atol + rtol |g|."""
@@ -55,7 +68,7 @@ class _Tolerant(Judge):
 
     @property
     def thresholds(self) -> dict[str, Number]:
-        return self.limits._asdict()
+        return {name: value for name, value in self.limits._asdict().items() if value is not None}
 
     def passes(self, errors: Errors, relative: Floats) -> Bools:
         within: Bools = errors.absolute <= self._tolerance(errors)
@@ -64,8 +77,8 @@ class _Tolerant(Judge):
     def badness(self, errors: Errors, relative: Floats) -> Floats:
         if not self.limits.atol:  # integers: nothing is tolerated, so there is nothing to divide by
             return errors.absolute
-        excess: Floats = errors.absolute / self._tolerance(errors)
-        return excess
+        different = errors.absolute > 0  # what is equal is not bad, also where nothing is tolerated
+        return np.divide(errors.absolute, self._tolerance(errors), out=np.zeros_like(errors.absolute), where=different)
 
     def _tolerance(self, errors: Errors) -> Floats:
         return self.limits.atol + self.limits.rtol * errors.golden_size
@@ -84,7 +97,10 @@ class Mixed(_Tolerant):
         return {"outliers": self.outliers}
 
     def see(self, errors: Errors, third: Errors | None) -> None:
-        self.outliers += count((errors.absolute > self.limits.cap) & (errors.ulp > self.limits.max_ulp))
+        far = errors.absolute > self.limits.cap
+        if self.limits.max_ulp is not None:
+            far &= errors.ulp > self.limits.max_ulp
+        self.outliers += count(far)
 
     def reasons(self, tally: Tally) -> list[str]:
         found = []
@@ -93,12 +109,8 @@ class Mixed(_Tolerant):
                 f"within the tolerance: {tally.passing} of {tally.count} elements, "
                 f"at least {self.limits.percent} % must be"
             )
-        if self.outliers:
-            found.append(
-                f"off by more than {self.limits.cap:g} and more than {self.limits.max_ulp} ULP: "
-                f"{self.outliers} of {tally.count} elements, none may be"
-            )
-        return found
+        unexcused = "" if self.limits.max_ulp is None else f" and more than {self.limits.max_ulp} ULP"
+        return found + none_may_be(f"off by more than {self.limits.cap:g}{unexcused}", self.outliers, tally)
 
 
 class StatRelErr(Judge):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator as python_operators
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, SupportsIndex
 
@@ -24,6 +25,7 @@ from ..contract.parameters import Parameter
 from ..kernels.runtime import layout
 from ..kernels.runtime.task import ADDRESSES, APART, ARRAYS, DONE, MAY_OVERLAP
 from ..plans.plan import Plan
+from . import threads
 from .execute import Task, arrange, index_error
 from .keys import key_of, may_be_kept
 from .prepared import PREPARED, prepared_call
@@ -54,6 +56,11 @@ def forget_calls() -> None:
     PREPARED.clear()
 
 
+def one_or_all(results: tuple[Any, ...]) -> Any:
+    """What a function takes as ``out`` and returns: an array, or a tuple of several."""
+    return results[0] if len(results) == 1 else results
+
+
 def call(
     operator: Operator,
     arrays: tuple[Any, ...],
@@ -67,17 +74,29 @@ def call(
     known = _KNOWN.get(key)
     if known is not None:
         task, (one, two, three), make_results = known
-        result = make_results[0]() if out is None else out
+        result = out if out is not None else _made(make_results)
         if task is None:
             return result
-        everything = (*arrays, result)
-        if type(result) is ndarray and _READS_ARRAYS:
+        if out is not None and type(arrays[0]) is not ndarray:
+            _note_writes(out)
+        everything = (*arrays, result) if type(result) is not tuple else arrays + result
+        if _READS_ARRAYS and type(everything[-1]) is ndarray:
             answer = task.run(ARRAYS, id(everything[one]), id(everything[two]), id(everything[three]))
         else:
             answer = _run_known(task, everything[one], everything[two], everything[three])
         if answer == DONE:
             return result
     return _call(operator, arrays, numbers, product, out, data_format, key)
+
+
+def _note_writes(out: Any) -> None:
+    for array in out if type(out) is tuple else (out,):
+        adapters.note_write(array)
+
+
+def _made(make_results: tuple[Callable[[], Any], ...]) -> Any:
+    """New results, as a function returns them."""
+    return one_or_all(tuple([make() for make in make_results]))
 
 
 def _run_known(task: Task, one: Any, two: Any, three: Any) -> int:
@@ -103,7 +122,7 @@ def _call(
     format = data_format or operator.default_format
     values: dict[str, Value] = {p.name: _number(p, value) for p, value in zip(operator.numbers, numbers, strict=True)}
     wanted = ANY if product is None else find_product(product)
-    given = dict(zip(operator.tensors, (*arrays, out), strict=True))
+    given = dict(zip(operator.tensors, arrays + _outputs(operator, out), strict=True))
     found = {
         p.name: adapters.describe(value, p.python_name, format, output=p.output)
         for p, value in given.items()
@@ -116,7 +135,8 @@ def _call(
             if _is_shape(p, given[p]):
                 values[p.name] = _of_shape(given[p], p, leader)
         _describe_results(operator, values)
-    prepared = prepared_call(operator, wanted, values)
+    count = threads.count_beside(sys.modules["torch"]) if adapters.is_torch(arrays[0]) else threads.count
+    prepared = prepared_call(operator, wanted, values, count)
     plan = prepared.plan
     owner = found[operator.inputs[0].name].owner
     make_results = tuple(adapters.maker_of(owner, plan.call.tensor(p)) for p in operator.outputs)
@@ -125,11 +145,26 @@ def _call(
             _KNOWN.clear()
         _KNOWN[key] = _Known(prepared.task, _places(plan), make_results)
     if out is None:
-        (make,), (result,) = make_results, operator.outputs
-        out = make()
-        found[result.name] = adapters.describe(out, result.python_name, format)
+        out = _made(make_results)
+        for p, made in zip(operator.outputs, _outputs(operator, out), strict=True):
+            found[p.name] = adapters.describe(made, p.python_name, format)
+    elif prepared.task is not None:
+        _note_writes(out)
     if prepared.task is not None:
         _run(prepared.task, {name: found[name].address for name in plan.tensors})
+    return out
+
+
+def _outputs(operator: Operator, out: Any) -> tuple[Any, ...]:
+    """The arrays to write to, one for each output; None for those that have to be made."""
+    outputs = operator.outputs
+    if len(outputs) == 1:
+        return (out,)
+    if out is None:
+        return (None,) * len(outputs)
+    if not isinstance(out, tuple) or len(out) != len(outputs) or any(array is None for array in out):
+        names = ", ".join(p.name for p in outputs)
+        raise TypeError(f"out must be a tuple of {len(outputs)} arrays, for {names}, got {type(out).__name__}.")
     return out
 
 

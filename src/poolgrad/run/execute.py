@@ -103,7 +103,7 @@ def index_error(plan: Plan, tensors: Tensors, place: int) -> IndexRangeError:
     where = address + sum(i * step for i, step in zip(position, view.strides, strict=True))
     integer = ctypes.c_int32 if view.dtype is INT32 else ctypes.c_int64
     value = integer.from_address(where).value
-    sizes = spatial_sizes(plan.call.tensor(x), len(plan.call.operator.axes))
+    sizes = spatial_sizes(plan.call, x)
     status = ACL_ERROR_RT_AICORE_EXCEPTION
     return IndexRangeError(
         f"{plan.call.operator.name}: {name}[{', '.join(map(str, position))}] = {value} is outside its plane of "

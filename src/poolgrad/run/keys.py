@@ -14,6 +14,7 @@ from typing import Any
 
 from numpy import ndarray
 
+from ..arrays.adapters import write_refusal
 from . import threads
 
 Key = tuple[Any, ...]
@@ -43,9 +44,10 @@ def key_of(name: str, arrays: tuple[Any, ...], numbers: tuple[Any, ...], out: An
     except ValueError:  # something that can't be written
         return None
     if out is not None:
-        if type(out) is not ndarray:
-            return None
-        key += out.dtype, out.shape, out.strides, out.flags.writeable
+        for result in out if type(out) is tuple else (out,):
+            if type(result) is not ndarray:
+                return None
+            key += result.dtype, result.shape, result.strides, result.flags.writeable
     return tuple(key)
 
 
@@ -65,15 +67,23 @@ def _key_of_tensors(key: list[Any], arrays: tuple[Any, ...], out: Any) -> Key | 
     torch = sys.modules.get("torch")
     if torch is None or type(arrays[0]) is not torch.Tensor:
         return None
+    if torch.autograd.forward_ad._current_level >= 0:  # any tensor may carry a tangent
+        return None
+    key[0] = threads.count_beside(torch)
     tensor, sizes = torch.Tensor, (torch.Size, tuple)
+    results = () if out is None else out if type(out) is tuple else (out,)
     try:
-        for array in arrays if out is None else (*arrays, out):
+        for array in arrays:
             if type(array) is tensor:
                 key.append(_tensor_key(array))
-            elif array is not out and type(array) in sizes:
+            elif type(array) in sizes:
                 key.append(dumps(tuple(array), _FORMAT))
             else:
                 return None
+        for result in results:
+            if type(result) is not tensor:
+                return None
+            key += _tensor_key(result), write_refusal(torch, result)
     except RuntimeError:  # what torch raises for tensors of its own special kinds
         return None
     return tuple(key)

@@ -10,7 +10,6 @@ from ..contract.engine import Value, prepare
 from ..contract.operator import Operator
 from ..kernels import is_loaded
 from ..plans.plan import Plan
-from . import threads
 from .execute import Task
 
 
@@ -42,12 +41,12 @@ PREPARED: dict[tuple[object, ...], Prepared] = {}
 MOST_PREPARED = 1024
 
 
-def prepared_call(operator: Operator, product: Product, values: Mapping[str, Value]) -> Prepared:
-    """The call's plan; ``AclnnError`` for the first row that it breaks."""
-    key = (operator.name, product, threads.count, *values.values())
+def prepared_call(operator: Operator, product: Product, values: Mapping[str, Value], threads: int) -> Prepared:
+    """The call's plan for that many threads; ``AclnnError`` for the first row that it breaks."""
+    key = (operator.name, product, threads, *values.values())
     prepared = PREPARED.get(key)
     if prepared is None:
-        prepared = Prepared(prepare(operator, product, values, threads.count))
+        prepared = Prepared(prepare(operator, product, values, threads))
         if len(PREPARED) >= MOST_PREPARED:
             PREPARED.clear()
         PREPARED[key] = prepared

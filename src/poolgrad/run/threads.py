@@ -11,6 +11,7 @@ import ctypes
 import operator
 import os
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -25,15 +26,25 @@ def _default_count() -> int:
 
 
 count = _default_count()
+# Whether somebody set the number. Else it is torch's own for calls on torch tensors.
+is_set = False
+
+
+def count_beside(torch: Any) -> int:
+    """How many threads a large call on tensors of ``torch`` uses: as many as torch would, if nobody set a number."""
+    number: int = count if is_set else torch.get_num_threads()
+    return number
 
 
 def get_num_threads() -> int:
-    """How many threads a large call uses."""
+    """How many threads a large call uses, if it is not on torch tensors or ``set_num_threads`` was called."""
     return count
 
 
 def set_num_threads(n: int) -> None:
     """Use exactly ``n`` threads for large calls, also beyond the number of cores.
+
+    Calls on torch tensors use as many as ``torch.get_num_threads()`` says, until this function is called once.
 
     Results do not depend on it, bit for bit. Small calls use fewer, down to one; so do all calls on systems other than
     Linux and macOS.
@@ -45,11 +56,11 @@ def set_num_threads(n: int) -> None:
     3
     >>> poolgrad.set_num_threads(before)
     """
-    global count
+    global count, is_set
     n = operator.index(n)
     if n < 1:
         raise ValueError(f"the number of threads must be at least 1, got {n}")
-    count = n
+    count, is_set = n, True
 
 
 class _Team:

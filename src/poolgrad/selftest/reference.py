@@ -25,6 +25,10 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Pair = tuple[int, int]
 
+# What NumPy does with a signalling NaN, or with Inf - Inf, is right, and nobody needs a warning of it. When NumPy gives
+# one depends on the processor.
+quiet = np.errstate(invalid="ignore")
+
 
 # ---- exact sums ------------------------------------------------------------------------------------------------------
 
@@ -61,7 +65,7 @@ class Exact(NamedTuple):
 
 
 def exact(operator: Callable[..., Array], grad_output: Array, *parameters: Any) -> Exact:
-    """The exact answer of one of the four operators to finite gradients.
+    """The exact answer of one of the operators below to finite gradients.
 
     >>> exact(adaptive_avg_pool3d_backward, np.ones((1, 1, 1, 1)), (1, 1, 1, 3)).value.tolist()
     [[[[Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)]]]]
@@ -126,6 +130,7 @@ def nearest(value: Fraction, target: FloatFormat) -> float:
     return math.copysign(float(rounded), value)  # a negative number that vanishes leaves -0.0
 
 
+@quiet
 def rounded_to(target: FloatFormat, array: Array) -> Array:
     """Every finite element rounded to the target format, in an array of the same type; the others are kept."""
     result = array.copy()
@@ -247,6 +252,7 @@ def adaptive_avg_pool3d_backward(grad_output: Array, x_shape: Sequence[int]) -> 
     return _average(grad_output, x_shape, axes, lambda windows: math.prod(w.stop - w.start for w in windows))
 
 
+@quiet
 def _average(
     grad_output: Array, x_shape: Sequence[int], axes: list[list[Window]], divisor: Callable[[Sequence[Window]], int]
 ) -> Array:
@@ -277,14 +283,7 @@ def max_pool2d_with_indices_backward(
     if data_format == "NHWC":
         grad_output, indices = np.moveaxis(grad_output, -1, -3), np.moveaxis(indices, -1, -3)
         x_shape = (*x_shape[:-3], x_shape[-1], *x_shape[-3:-1])
-    height, width = x_shape[-2:]
-    gradients = grad_output if grad_output.dtype in (object, np.float64) else grad_output.astype(np.float32)
-    grad_input = _zeros(x_shape, gradients.dtype)
-    for position in np.ndindex(grad_output.shape):
-        index = int(indices[position])
-        if not 0 <= index < height * width:
-            raise IndexError(f"index {index} at {position} is outside its plane of {height}x{width}")
-        grad_input[(*position[:-2], index // width, index % width)] += gradients[position]
+    grad_input = _scattered(grad_output, x_shape, indices, 2)
     return np.moveaxis(grad_input, -3, -1) if data_format == "NHWC" else grad_input
 
 
@@ -293,27 +292,60 @@ def adaptive_max_pool2d_backward(grad_output: Array, x_shape: Sequence[int], ind
     return max_pool2d_with_indices_backward(grad_output, x_shape, indices)
 
 
-def max_pool2d_indices(
-    x: Array, kernel_size: Pair, stride: Pair, padding: Pair, dilation: Pair = (1, 1), ceil_mode: bool = False
+@quiet
+def _scattered(grad_output: Array, x_shape: Sequence[int], indices: Array, axes: int) -> Array:
+    """Each gradient added where its index points to, in a plane of two axes or a volume of three."""
+    sizes = tuple(x_shape[-axes:])
+    gradients = grad_output if grad_output.dtype in (object, np.float64) else grad_output.astype(np.float32)
+    grad_input = _zeros(x_shape, gradients.dtype)
+    for position in np.ndindex(grad_output.shape):
+        index = int(indices[position])
+        if not 0 <= index < math.prod(sizes):
+            raise IndexError(f"index {index} at {position} is outside its plane of {'x'.join(map(str, sizes))}")
+        place = []
+        for size in reversed(sizes):
+            place.append(index % size)
+            index //= size
+        grad_input[(*position[:-axes], *reversed(place))] += gradients[position]
+    return grad_input
+
+
+def max_pool_indices(
+    x: Array,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int] | None = None,
+    ceil_mode: bool = False,
 ) -> Array:
-    """Where the maxima of fixed windows lie: the indices that max pooling forward hands to its gradient."""
-    axes = []
-    for size, k, s, p, d in zip(x.shape[-2:], kernel_size, stride, padding, dilation, strict=True):
+    """Where the maxima of fixed windows lie: the indices that max pooling forward hands to its gradient. The last axes
+    are pooled, as many as the kernel has.
+
+    >>> max_pool_indices(np.array([[[[1, 2, 3, 0]]]]), (1, 1, 2), (1, 1, 2), (0, 0, 0))
+    array([[[[1, 2]]]])
+    """
+    count, axes = len(kernel_size), []
+    steps = dilation or (1,) * count
+    for size, k, s, p, d in zip(x.shape[-count:], kernel_size, stride, padding, steps, strict=True):
         starts = (position * s - p for position in range(pooled_size(size, k, s, p, d, ceil_mode)))
         axes.append([[place for place in range(start, start + k * d, d) if 0 <= place < size] for start in starts])
-    return _indices_of_maxima(x, *axes)
+    return _indices_of_maxima(x, axes)
 
 
-def adaptive_max_pool2d_indices(x: Array, output_size: Pair) -> Array:
+def adaptive_max_pool_indices(x: Array, output_size: Sequence[int]) -> Array:
     """Where the maxima of adaptive windows lie."""
-    axes = [adaptive_windows(size, count) for size, count in zip(x.shape[-2:], output_size, strict=True)]
-    return _indices_of_maxima(x, *([list(range(window.start, window.stop)) for window in axis] for axis in axes))
+    sizes = x.shape[-len(output_size) :]
+    axes = [adaptive_windows(size, count) for size, count in zip(sizes, output_size, strict=True)]
+    return _indices_of_maxima(x, [[list(range(window.start, window.stop)) for window in axis] for axis in axes])
 
 
-def _indices_of_maxima(x: Array, rows: list[list[int]], columns: list[list[int]]) -> Array:
-    indices = np.empty((*x.shape[:-2], len(rows), len(columns)), dtype=np.int64)
-    for i, j in np.ndindex(len(rows), len(columns)):
-        places = np.array([row * x.shape[-1] + column for row in rows[i] for column in columns[j]])
-        patch = x[..., rows[i], :][..., columns[j]].astype(np.float64)
-        indices[..., i, j] = places[patch.reshape(*x.shape[:-2], places.size).argmax(axis=-1)]
+@quiet
+def _indices_of_maxima(x: Array, axes: list[list[list[int]]]) -> Array:
+    count, outs = len(axes), [len(windows) for windows in axes]
+    numbers = np.arange(math.prod(x.shape[-count:])).reshape(x.shape[-count:])
+    indices = np.empty((*x.shape[:-count], *outs), dtype=np.int64)
+    for position in np.ndindex(*outs):
+        window: tuple[Any, ...] = np.ix_(*(windows[place] for windows, place in zip(axes, position, strict=True)))
+        places, patch = numbers[window].ravel(), x[(..., *window)].astype(np.float64)
+        indices[(..., *position)] = places[patch.reshape(*x.shape[:-count], places.size).argmax(axis=-1)]
     return indices

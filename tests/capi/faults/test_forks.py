@@ -93,6 +93,11 @@ def test_a_call_in_a_handler_that_interrupts_a_call(forks: Path, traces: Traces)
     assert "aclrtGetDevice -> 500000: a signal handler has interrupted another call" in done.stderr
 
 
+def test_objects_made_in_a_handler_that_interrupts_a_call(forks: Path, traces: Traces) -> None:
+    done = traces.run(forks, "objects-in-handler", env={"POOLGRAD_LOG": "0"})
+    assert (done.returncode, done.stdout) == (0, "wrong 0\n")
+
+
 def test_a_call_that_a_handler_leaves(forks: Path, traces: Traces) -> None:
     done = traces.run(forks, "call-left")
     assert (done.returncode, done.stdout) == (0, "unknown device 500000\nmalloc 500000\nmemory 0\n")

@@ -89,6 +89,8 @@ void both_start_after() {
 // Forks again and again while threads do something, holding whatever they hold; every child's call must be refused.
 void fork_beside(void (*something)(int64_t turn)) {
   CHECK(aclInit(nullptr));
+  const int64_t one = 1;
+  aclIntArray* array = aclCreateIntArray(&one, 1);
   std::atomic<bool> stop(false);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; i++) {
@@ -102,12 +104,13 @@ void fork_beside(void (*something)(int64_t turn)) {
     if (child == 0) {
       uint32_t count = 0;
       alarm(20);  // a child that hangs is wrong, too
-      _exit(aclrtGetDeviceCount(&count) == ACL_SUCCESS ? 1 : 0);
+      _exit(aclDestroyIntArray(array) == ACL_SUCCESS || aclrtGetDeviceCount(&count) == ACL_SUCCESS ? 1 : 0);
     }
     wrong += exit_code_of(child) != 0;
   }
   stop = true;
   for (std::thread& thread : threads) thread.join();
+  CHECK(aclDestroyIntArray(array));
   CHECK(aclFinalize());
   std::printf("wrong %d\n", wrong);
 }
@@ -215,6 +218,27 @@ void call_in_handler() {
   std::printf("wrong %d\n", wrong);
 }
 
+// The same for calls that ask nobody.
+void objects_in_handler() {
+  Session session;
+  static std::atomic<int> refused(0);
+  struct sigaction action = {};
+  action.sa_handler = [](int) {
+    const int64_t one = 1;
+    refused += aclDestroyIntArray(nullptr) != ACL_SUCCESS && aclCreateIntArray(&one, 1) == nullptr;
+  };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &action, nullptr);
+  const struct itimerval often = {{0, 300}, {0, 300}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  int wrong = 0;
+  const int64_t two = 2;
+  while (refused < 3000) wrong += aclDestroyIntArray(aclCreateIntArray(&two, 1)) != ACL_SUCCESS;
+  const struct itimerval never = {};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  std::printf("wrong %d\n", wrong);
+}
+
 // A call that never returns leaves its answer in the pipe: no later call of the thread may take it for its own.
 sigjmp_buf before_the_call;
 void call_left() {
@@ -305,6 +329,7 @@ int main(int argc, char** argv) {
       {"no-strange-children", no_strange_children},
       {"orphans-adopted", orphans_adopted},
       {"call-in-handler", call_in_handler},
+      {"objects-in-handler", objects_in_handler},
       {"call-left", call_left},
       {"fork-among-clocks", fork_among_clocks},
       {"child-lives-on", child_lives_on},

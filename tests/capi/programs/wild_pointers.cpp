@@ -104,7 +104,7 @@ int main() {
   CHECK(aclrtFree(memory));
 
   // A mapped file that has become shorter: behind its end there is nothing, though the mapping is still there.
-  const size_t page = 4096, whole = 4 << 20;
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), whole = 4 << 20;
   CHECK(aclrtMalloc(&memory, whole, ACL_MEM_MALLOC_HUGE_FIRST));
   FILE* file = std::tmpfile();
   if (ftruncate(fileno(file), whole) != 0) return 1;

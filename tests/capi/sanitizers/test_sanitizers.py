@@ -18,6 +18,7 @@ QUIET = {
 # A program, its argument, and what it prints.
 RUNS = [
     ("threads", [], "wrong 0\n"),
+    ("objects", [], "wrong 0\n"),
     ("ends", ["twice"], "right\nright\n"),
     ("ends", ["many-threads"], "right\n"),
     ("ends", ["finalize-in-destructor"], "finalize 0\n"),
@@ -80,7 +81,7 @@ def test_the_sanitizers_are_awake(tmp_path: Path) -> None:
         assert "Sanitizer" in run(program, env=QUIET).stderr
 
 
-@pytest.mark.parametrize(("name", "arguments", "output"), RUNS[:3], ids=IDS[:3])
+@pytest.mark.parametrize(("name", "arguments", "output"), RUNS[:4], ids=IDS[:4])
 def test_valgrind(name: str, arguments: list[str], output: str, tmp_path: Path) -> None:
     program = compile_program(PROGRAMS / f"{name}.cpp", tmp_path / name)
     log = tmp_path / "valgrind.log"

@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-#include "pipes.h"
+#include "notes.h"
 
 namespace {
 
@@ -16,6 +16,14 @@ const char LOST[] = "the server process has ended, and with it device memory and
                     "(a program that closes descriptors which it has not opened cuts itself off in the same way)";
 const char OUTSIDE[] = "an array or a text that was passed lies outside of the program's memory; pass the address of as many "
                        "values as you say";
+
+// Whether the program's memory is there, and can be read or written; false also where the system can't tell.
+bool is_there(const void* start, size_t count, int advice) {
+    const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    const uintptr_t low = reinterpret_cast<uintptr_t>(start) / page * page;
+    const uintptr_t high = reinterpret_cast<uintptr_t>(start) + count;
+    return !madvise(reinterpret_cast<void*>(low), high - low, advice);
+}
 
 class Call {
 public:
@@ -41,11 +49,42 @@ public:
     void text(const char* value) { items(value, value ? strnlen(value, PATH_MAX) : 0, PATH_MAX, 1); }
     // A null pointer to no values is what an empty std::vector has.
     void array(const int64_t* values, uint64_t count) {
+        refused_ |= (!values && count) || count > MOST_VALUES;
+        optional_array(values, count);
+    }
+    void optional_array(const int64_t* values, uint64_t count) {
         items(values || count ? values : words_, count, MOST_VALUES, sizeof(*values));
     }
     // A pointer to a place for a result: only a null one is told, by its order.
     void place(const void* pointer, int order) {
         if (!pointer && !words_[1]) words_[1] = order;
+    }
+
+    // Makes an object without asking, and gives its handle; null where only the server can tell.
+    void* make(Objects* objects) {
+        if (refused_ || !may_note() || !is_connected()) return nullptr;
+        for (size_t i = 1; i < filled_; ++i)
+            if (!is_there(parts_[i].iov_base, parts_[i].iov_len, POPULATE_READ)) return nullptr;
+        pthread_mutex_lock(&noting);
+        uint64_t handle = objects->next();
+        if (handle && note_this(handle)) *objects->place_of(handle) = handle;
+        else handle = 0;
+        pthread_mutex_unlock(&noting);
+        return reinterpret_cast<void*>(static_cast<uintptr_t>(handle));
+    }
+    // Destroys an object without asking; false where only the server can tell.
+    bool destroy(Objects* objects, const void* object) {
+        if (!may_note()) return false;
+        const uint64_t handle = reinterpret_cast<uintptr_t>(object);
+        const bool good = is_connected();
+        pthread_mutex_lock(&noting);
+        uint64_t* place = objects->place_of(handle);
+        const bool known = handle && *place == handle;
+        if (known) *place = 0;
+        const bool done = known && good && note_this(handle);
+        pthread_mutex_unlock(&noting);
+        if (done) status_ = 0;
+        return done;
     }
 
     // True if the answer is no failure: then there are results to take.
@@ -59,11 +98,14 @@ public:
                         "call from no handler, and let calls return");
         char reason[sizeof(trouble)];
         if (thread_->asks < 0 && !connect(thread_, reason, sizeof(reason))) return fail(reason);
-        parts_[0] = {words_, used_ * sizeof(*words_)};
-        for (size_t i = 0; i < filled_; ++i) words_[3] += static_cast<int64_t>(parts_[i].iov_len);
+        const size_t noted_here = copy_notes(thread_->notes);
+        words_[4] = static_cast<int64_t>(noted_here * sizeof(*thread_->notes));
+        if (noted_here) parts_[filled_++] = {thread_->notes, static_cast<size_t>(words_[4])};
+        measure();
         if (!send_message(thread_, parts_, filled_))
             return fail(errno == EFAULT ? OUTSIDE : LOST);
         if (!receive_answer(thread_)) return fail(LOST);
+        if (noted_here) forget_notes(thread_->notes, noted_here);
         next_ = thread_->answer + sizeof(int64_t);  // behind its size
         take(&result_, sizeof(result_));
         status_ = static_cast<int32_t>(result_);
@@ -74,9 +116,7 @@ public:
 
     // Host memory that may not be there: the server will look it up. Asking the system takes no time for small copies.
     void memory(const void* start, size_t count, int advice) {
-        const uintptr_t page = 4096, low = reinterpret_cast<uintptr_t>(start) / page * page;
-        const uintptr_t high = reinterpret_cast<uintptr_t>(start) + count;
-        number(count >= LARGE || madvise(reinterpret_cast<void*>(low), high - low, advice));
+        number(count >= LARGE || !is_there(start, count, advice));
     }
 
     void take(void* place, size_t size) {
@@ -98,11 +138,11 @@ public:
 
     int32_t status() const { return status_; }
     void* pointer() const { return reinterpret_cast<void*>(static_cast<uintptr_t>(result_)); }
-    // The string of the list that the answer names: it never goes away.
-    const char* one_of(const char* const* list, size_t count) const {
-        for (size_t i = 0; result_ && i < count; ++i)
-            if (!std::strcmp(list[i], next_)) return list[i];
-        return nullptr;
+    // The text of an answer, where it stays: a program has one server, which tells the same name each time.
+    const char* lasting_text() const {
+        if (!result_) return nullptr;
+        static const char* const kept = strdup(next_);
+        return kept;
     }
 
 private:
@@ -110,6 +150,33 @@ private:
     void items(const void* start, size_t count, size_t most, size_t size) {
         number(start ? static_cast<int64_t>(count > most ? most + 1 : count) : -1);
         if (start && count && count <= most) parts_[filled_++] = {const_cast<void*>(start), count * size};
+    }
+
+    // The message itself, and its size.
+    void measure() {
+        parts_[0] = {words_, used_ * sizeof(*words_)};
+        words_[3] = 0;
+        for (size_t i = 0; i < filled_; ++i) words_[3] += static_cast<int64_t>(parts_[i].iov_len);
+    }
+
+    // The message as a note, with a handle in the place of the core.
+    bool note_this(uint64_t handle) {
+        const int64_t core = words_[2];
+        measure();
+        words_[2] = static_cast<int64_t>(handle);
+        const bool done = note(parts_, filled_);
+        words_[2] = core;
+        return done;
+    }
+
+    // Whether nobody who will never give it back holds the lock: the call that was interrupted, a thread of the parent.
+    bool may_note() const { return thread_ && !interrupts_ && owner == getpid(); }
+
+    // Whether this thread could ask now: if not, asking tells why.
+    bool is_connected() const {
+        if (thread_->asks < 0) return false;
+        pollfd answers = {thread_->answers, POLLIN, 0};
+        return poll(&answers, 1, 0) == 0;  // nothing to hear, not even that the server has ended
     }
 
     // The failures that only we can tell of.
@@ -152,9 +219,10 @@ private:
     bool interrupts_;  // another call of this thread, which is not over
     int64_t result_ = 0;
     const char* next_ = "";
-    int64_t words_[16] = {};  // operation, order of a null place, core, size of the message, inputs
-    size_t used_ = 4;
-    iovec parts_[4] = {};  // the words, then texts and arrays
+    bool refused_ = false;    // the server will have something against an array
+    int64_t words_[20] = {};  // operation, order of a null place, core, sizes of the message and its notes, inputs
+    size_t used_ = 5;
+    iovec parts_[5] = {};  // the words, then texts and arrays, then notes
     size_t filled_ = 1;
     int cancelable_;
 };

@@ -20,13 +20,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "baked.h"  // PYTHON, START, PATHS, PROTOCOL
+#include "baked.h"  // PYTHON, START, PATHS, PROTOCOL, HANDLE_STEP
 
 extern char** environ;
 
 namespace {
 
 const size_t LARGEST = 32 * 1024;    // bytes of an answer
+const size_t MOST_NOTED = 256;       // words of notes: with them a message still fits into a page
 const int PATIENCE = 120;            // seconds that the server has for its imports
 const uintptr_t HUGE_PAGE = 2 << 20;
 
@@ -36,6 +37,7 @@ struct Thread {
     volatile sig_atomic_t busy;  // with a call
     Thread* next;                // of those that were ever connected
     char newest[2048], handed_out[2048];
+    int64_t notes[MOST_NOTED + 1];
     alignas(8) char answer[LARGEST];
 };
 

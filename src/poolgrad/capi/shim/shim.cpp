@@ -14,14 +14,13 @@ EXPORT const char* aclGetRecentErrMsg(void) {
     return thread->handed_out;
 }
 
-// Numbers are taken apart as integers: the program's floating-point mode must not matter.
+// Numbers are taken apart as integers: the program's floating-point mode must not matter. As in CANN's library the largest
+// exponent of a half is one like any other, and what is too large, infinite or no number becomes the largest half.
 EXPORT float aclFloat16ToFloat(aclFloat16 value) {
     uint32_t exponent = value >> 10 & 0x1fu, fraction = value & 0x3ffu, bits;
-    if (exponent == 0x1fu) {  // infinity and NaN
-        bits = 0x7f800000u | fraction << 13;
-    } else if (exponent) {
+    if (exponent) {
         bits = (exponent + 112u) << 23 | fraction << 13;  // the exponents' biases differ by 112
-    } else if (fraction) {                                // subnormal: it begins with the first bit that is set
+    } else if (fraction) {  // subnormal: it begins with the first bit that is set
         uint32_t zeros = static_cast<uint32_t>(__builtin_clz(fraction)) - 21u;
         bits = (113u - zeros) << 23 | (fraction << (zeros + 13u) & 0x7fffffu);
     } else {
@@ -38,8 +37,7 @@ EXPORT aclFloat16 aclFloatToFloat16(float value) {
     std::memcpy(&bits, &value, sizeof(bits));
     uint32_t sign = bits >> 16 & 0x8000u;
     bits &= 0x7fffffffu;
-    if (bits > 0x7f800000u) return static_cast<aclFloat16>(sign | 0x7e00u | (bits >> 13 & 0x3ffu));  // NaN
-    if (bits >= 0x47800000u) return static_cast<aclFloat16>(sign | 0x7c00u);                         // 65536 and more
+    if (bits >= 0x477ff000u) return static_cast<aclFloat16>(sign | 0x7bffu);  // 65520 and more, infinity and NaN
     if (bits < 0x33000000u) return static_cast<aclFloat16>(sign);  // below half of the smallest number
     uint32_t kept = bits, lost = 13u, base = 112u << 10;
     if (bits < 0x38800000u) {  // becomes subnormal: more bits are lost, and the first one is no longer implied

@@ -60,6 +60,7 @@ function writeHistogram() {
   const longest = Math.log2(1 + Math.max(1, ...Object.values(report.counts)));
   const row = (name, parts) => {
     const total = parts.reduce((sum, [, number]) => sum + number, 0);
+    if (!total) return;
     const bars = element("div", { className: "bars" });
     bars.style.width = `${(100 * Math.log2(1 + total)) / longest}%`;
     for (const [code, number] of parts.filter(([, some]) => some)) {
@@ -73,10 +74,10 @@ function writeHistogram() {
     table.append(element("tr", {}, label, cell, element("td", { textContent: count(total) })));
   };
   for (let bucket = 0; bucket <= largestBucket; bucket++) {
-    const name = bucket > 11 ? `to 2^${bucket - 1}` : range(bucket);
+    const name = bucket > 11 ? `2^${bucket - 2} – 2^${bucket - 1}` : range(bucket);
     row(name, [[bucket, counts(bucket)], [FAILS + bucket, counts(FAILS + bucket)]]);
   }
-  if (counts(MISMATCH)) row("NaN, Inf", [[MISMATCH, counts(MISMATCH)]]);
+  row("NaN, Inf", [[MISMATCH, counts(MISMATCH)]]);
 }
 
 function writeLegend() {

@@ -71,8 +71,7 @@ function range(bucket) {
 }
 
 function described(code) {
-  if (code === MISMATCH) return "NaN or Inf differ: fails";
-  const distance = `${range(bucketOf(code))} ULP apart`;
+  const distance = code === MISMATCH ? "NaN or Inf differ" : `${range(bucketOf(code))} ULP apart`;
   return report.judges_elements ? `${distance}: ${isFailing(code) ? "fails" : "passes"}` : distance;
 }
 
