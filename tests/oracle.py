@@ -425,6 +425,7 @@ def _channels_last(rank: int) -> tuple[int, ...]:
 LAYOUTS = {
     "plain": lambda rank, size: (range(rank), size, 0, False),
     "channels last": lambda rank, size: (_channels_last(rank), size, 0, False),
+    "channels last apart": lambda rank, size: (_channels_last(rank), size, 2 * size, False),
     "transposed": lambda rank, size: ((*range(rank - 2), rank - 1, rank - 2), size, 0, False),
     "fortran": lambda rank, size: (range(rank)[::-1], size, 0, False),
     "cropped": lambda rank, size: (range(rank), size, 3 * size, False),

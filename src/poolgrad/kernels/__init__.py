@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TypeVar
 
-from .record import FEW_WINDOWS
+from .record import FEW_WINDOWS, LAYERS, LAYERS_IN_ONE_PASS
 
 Loaded = TypeVar("Loaded")
 
@@ -96,6 +96,7 @@ _MODULES = {
     "average_touching_4": "average.touching",
     "average_k3s1": "average.k3s1",
     **dict.fromkeys(FEW_WINDOWS, "average.few_windows"),
+    **dict.fromkeys((*LAYERS, *LAYERS_IN_ONE_PASS), "average.layers"),
     "max_channels_last": "maximum.channels_last",
     "max_channels_last_k2s2": "maximum.channels_last_blocks",
     "max_channels_last_k3s1": "maximum.channels_last_blocks",

@@ -59,6 +59,17 @@ def count_of(plan: Any, axis: int, o: int) -> int:
     return window_count(start, stop, plan.size[axis], plan.counting[axis])
 
 
+@inlined_piece
+def windows_in(plan: Any) -> int:
+    """How many windows a plane has, over all its layers."""
+    return plan.out[DEPTH] * plan.out[ROWS] * plan.out[COLUMNS]
+
+
+@inlined_piece
+def elements_in(plan: Any) -> int:
+    return plan.size[DEPTH] * plan.size[ROWS] * plan.size[COLUMNS]
+
+
 @piece
 def most_windows(plan: Any, axis: int) -> int:
     """How many windows hold an element of an axis at most."""

@@ -28,6 +28,9 @@ FEW_WINDOWS = {
     for stride, phase in ((1, 0), (2, 0), (2, 1), (3, 0))
     for kernel in range(stride, 3 * stride + 1)
 }
+# The same where several windows along D hold an element: layers.py.
+LAYERS = {name.replace("few_windows", "layers"): windows for name, windows in FEW_WINDOWS.items()}
+LAYERS_IN_ONE_PASS = ("average_layers_k3s1", "average_layers_k3s2", "average_layers_k3s2_odd")
 
 _AXIS_FIELDS = ("rule", "size", "out", "kernel", "stride", "pad", "counting")  # of windows.Axis, for D, H, W
 _STEP_FIELDS = ("grad_steps", "index_steps", "result_steps")  # bytes, for N, C, D, H, W
@@ -36,6 +39,7 @@ _NUMBER_FIELDS = (
     "code",  # of the storage type
     "index_code",
     "itemsize",  # of the compute type
+    "row_step",  # bytes from row to row where averages are made: in the result, or in scratch
     "stored",  # bytes of an element in the tensors
     "rounding",
     "divisor",  # multiplies every window's count

@@ -22,6 +22,8 @@ from ..kernels import record as codes
 from ..kernels.record import (
     FEW_WINDOWS,
     LANES,
+    LAYERS,
+    LAYERS_IN_ONE_PASS,
     LONGEST_TABLE,
     MOST_DIRECT_TERMS,
     RECORD,
@@ -58,6 +60,8 @@ BATCH = 2048
 # Rows of this width are woven. Measured in the caches, lanes are up to a third faster on planes of 28 and 35 columns,
 # as fast on 56 (faster by a quarter where windows touch), and slower by 15 to 50 % on wider ones.
 NARROWEST_WOVEN, NARROWEST_TOUCHING = 40, 60
+# Layers of such rows are made in scratch and added up, some rows at a time: slots of so many bytes in all.
+NARROWEST_LAYERS, BAND_OF_LAYERS, FEWEST_ROWS_OF_LAYERS = 16, 1 << 18, 4
 # Windows of 3 and a stride of 1 roll in such rows: planes of 11 columns and more take 0.4 to 0.9 of the time that any
 # other way takes, narrower ones a tenth more than in lanes.
 NARROWEST_ROLLING = 11
@@ -114,7 +118,7 @@ def plan_average(call: Call, threads: int) -> Plan:
         record["reading"] = moves
     if planes.has_neighbours(target.dtype.itemsize):
         record["writing"] = moves
-    record["itemsize"], record["stored"] = itemsize, target.dtype.itemsize
+    record["itemsize"], record["stored"], record["row_step"] = itemsize, target.dtype.itemsize, planes.steps[3]
     record["ones"] = axes[2].phases_with_all_terms
     record["overlapping"] = max(axes[0].longest_run, axes[1].longest_run) > 1
     record["streaming"] = target.dtype.nbytes(target.count) >= plans.STREAM_FROM
@@ -195,7 +199,7 @@ def _for_channels_last(views: Views, record: Record) -> Booking | None:
     record["writing"], record["pixel"], record["tile"], record["pitch"] = moves, pixel, tile, pitch
     record["wide"] = pitch * pixel * _rows_of_sums(axes[2])
     record["depth_slots"], record["row_slots"] = slots
-    floats = 3 * pixel + pitch * pixel * (1 + rows) + ROOM
+    floats = 3 * _whole_vectors(pixel) + pitch * pixel * (1 + rows) + ROOM
     integers = pixel + tile + math.prod(slots) + 1 + LONGEST_TABLE + math.prod(slots)
     return "average_channels_last", target.count // (axes[2].size * pixel), floats, integers
 
@@ -258,15 +262,21 @@ def _stride2(views: Views, record: Record) -> Booking | None:
 
 
 def _in_one_pass(name: str, views: Views, record: Record, streaming: bool, pitch: int, numbers: int) -> Booking | None:
-    """Planes of floats whose windows all count the same, if so many numbers of scratch fit."""
+    """Planes of floats whose windows in a layer all count the same, if so many numbers of scratch fit."""
     depth, rows, columns = views.axes
-    even = depth.size == depth.out == 1 and rows.counts_evenly and columns.counts_evenly
+    layers = depth.longest_run > 1  # that are made in scratch, and added up
+    name = name.replace("average", "average_layers") if layers else name
+    if layers and (name not in LAYERS_IN_ONE_PASS or not _is_short(depth)):
+        return None
+    even = rows.counts_evenly and columns.counts_evenly
     floats = record["reading"] == record["writing"] == codes.READ_FLOATS
     rows_in_all = views.target.count // columns.size
     fits = numbers * int(record["itemsize"][0]) <= _budget(rows_in_all, views)
     if not (even and floats and fits):
         return None
     record["streaming"], record["chunk"], record["pitch"] = streaming, numbers, pitch
+    if layers:
+        return _in_layers(name, views, record, numbers, 0)
     if streaming:
         record["kept"] = _kept(views, views.parts(rows_in_all))
     return name, rows_in_all, numbers, 0
@@ -282,16 +292,21 @@ def _kept(views: Views, parts: int) -> int:
 
 
 def _few_windows(views: Views, record: Record) -> Booking | None:
-    """Few windows hold an element, and rows are long enough."""
+    """Few windows hold an element along W and H, and rows are long enough."""
     (depth, rows, columns), _, target, *_ = views
-    name = f"average_few_windows_{columns.kernel}_{columns.stride}_{columns.pad % columns.stride}"
-    few = name in FEW_WINDOWS and columns.rule == FIXED and rows.longest_run <= columns.terms and depth.longest_run == 1
+    layers = depth.longest_run > 1  # that are made in scratch, and added up
+    windows = f"{columns.kernel}_{columns.stride}_{columns.pad % columns.stride}"
+    name = f"average_layers_{windows}" if layers else f"average_few_windows_{windows}"
+    few = name in FEW_WINDOWS | LAYERS and columns.rule == FIXED and rows.longest_run <= columns.terms
     narrowest = NARROWEST_WOVEN if columns.terms > 1 or record["streaming"] else NARROWEST_TOUCHING
+    if layers:
+        narrowest = NARROWEST_LAYERS if _is_short(depth) else columns.size + 1
     wide = columns.size >= max(narrowest, 2 * LANES, columns.stride * LANES)
     # Whole vectors everywhere: rows that begin amid a cache line take longer to read.
     chunk = _whole_vectors(columns.out) + LANES
     pitch = _whole_vectors(max(columns.out, (columns.size + columns.pad) // columns.stride)) + 4 * LANES
-    slots, row = power_of_two(columns.terms), 0 if target.dtype in (FLOAT32, FLOAT64) else _whole_vectors(columns.size)
+    as_made = layers or target.dtype in (FLOAT32, FLOAT64)
+    slots, row = power_of_two(columns.terms), 0 if as_made else _whole_vectors(columns.size)
     floats = 2 * LANES + row + 2 * chunk + (1 + slots) * pitch
     integers = _whole_vectors(chunk + 1 + min(rows.out, ROWS_IN_TABLE) + 2 * min(rows.size, ROWS_IN_TABLE))
     rows_in_all = target.count // columns.size
@@ -302,7 +317,23 @@ def _few_windows(views: Views, record: Record) -> Booking | None:
         return None
     record["chunk"], record["pitch"], record["row_slots"], record["wide"] = chunk, pitch, slots, row
     record["even"] = columns.counts_evenly and record["reading"] == codes.READ_FLOATS and columns.out >= LANES
+    if layers:
+        return _in_layers(name, views, record, floats, integers)
     return name, rows_in_all, floats, integers
+
+
+def _in_layers(name: str, views: Views, record: Record, floats: int, integers: int) -> Booking | None:
+    """Layers that are made in so much scratch: some rows of each at a time, as many as stay in a core's caches."""
+    (depth, rows, columns), _, target, *_ = views
+    slots, itemsize, units = power_of_two(depth.longest_run), int(record["itemsize"][0]), target.count // depth.size
+    units //= columns.size
+    band = min(rows.size, max(BAND_OF_LAYERS // (slots * columns.size * itemsize), FEWEST_ROWS_OF_LAYERS))
+    booked = floats + slots * band * columns.size + LANES
+    if booked * itemsize + 8 * (integers + slots) > _budget(units, views):
+        return None
+    record["depth_slots"], record["tile"], record["row_step"] = slots, band, columns.size * itemsize
+    record["longer"], record["wide_row"] = floats, integers
+    return name, units, booked, integers + slots
 
 
 def _for_small_planes(views: Views, record: Record) -> Booking | None:

@@ -15,7 +15,7 @@ from ...base.windows import ADAPTIVE
 from ..geometry import COLUMNS, DEPTH, ROWS, count_of, fewest_windows, most_windows, run_of
 from ..jit.memory import inlined_piece, piece, read_i64, write_i64
 from ..jit.vectors import as_unit, fence
-from ..record import LONGEST_TABLE, NOTHING
+from ..record import LANES, LONGEST_TABLE, NOTHING
 from .quotients import divide_row
 from .spreading import fill
 from .sums import add_row, sum_rows, write_sum
@@ -49,7 +49,8 @@ class Tile(NamedTuple):
 
 @piece
 def carve(plan: Any, floats: int, integers: int, unit: Any) -> Scratch:
-    pixel = plan.pixel * plan.itemsize
+    pixel = -(-plan.pixel // LANES) * LANES * plan.itemsize  # sums are made in whole vectors
+    quotients = floats + 3 * pixel
     places = integers + 8 * plan.pixel
     tags = places + 8 * plan.tile
     known = tags + 8 * plan.depth_slots * plan.row_slots
@@ -58,8 +59,8 @@ def carve(plan: Any, floats: int, integers: int, unit: Any) -> Scratch:
         floats,
         floats + pixel,
         floats + 2 * pixel,
-        floats + 3 * pixel,
-        floats + (3 + plan.pitch) * pixel,
+        quotients,
+        quotients + plan.pitch * plan.pixel * plan.itemsize,
         integers,
         places,
         tags,

@@ -91,8 +91,8 @@ def slot_of(plan: Any, oh: int, scratch: Scratch) -> int:
     return scratch.slots + (oh & plan.row_slots - 1) * plan.pitch * plan.itemsize + scratch.begin
 
 
-def _layer_weaver(kernel_size: int, stride: int, phase: int) -> Any:
-    """What makes some rows of a layer. Returns the scale that the divisors are of."""
+def layer_weaver(kernel_size: int, stride: int, phase: int, *, in_scratch: bool) -> Any:
+    """What makes some rows of a layer, of the result or in scratch. Returns the scale that the divisors are of."""
     terms, sums = (kernel_size - 1) // stride + 1, column_sums(kernel_size, stride, phase)
     store_rows = rows_writer(terms, sums, store)
     stream_rows = rows_writer(terms, sums, stream)
@@ -106,11 +106,11 @@ def _layer_weaver(kernel_size: int, stride: int, phase: int) -> Any:
         if streaming:
             stream_rows(target, rows, one, two, three, columns, edge, unit)
         else:
-            into = target if plan.writing == WRITE_FLOATS else scratch.row
-            store_rows(into, rows, one, two, three, columns, edge, unit)
-            if plan.writing == WRITE_HALVES:
+            as_made = in_scratch or plan.writing == WRITE_FLOATS
+            store_rows(target if as_made else scratch.row, rows, one, two, three, columns, edge, unit)
+            if not as_made and plan.writing == WRITE_HALVES:
                 store_sum_as_halves(target, scratch.rows, 1, columns, unit)
-            elif plan.writing == WRITE_BFLOATS:
+            elif not as_made and plan.writing == WRITE_BFLOATS:
                 store_sum_as_bfloats(target, scratch.rows, 1, columns, unit)
 
     @inlined_piece
@@ -133,7 +133,7 @@ def _layer_weaver(kernel_size: int, stride: int, phase: int) -> Any:
                 stop = first
             known = make_rows(plan, source, scale, made, stop, known, scratch, unit)
             made = max(made, stop)
-            write_row(plan, target + h * plan.result_steps[3], first, stop - first, streaming, scratch, unit)
+            write_row(plan, target + h * plan.row_step, first, stop - first, streaming, scratch, unit)
         return known
 
     if (kernel_size, stride) not in PAIRS:
@@ -161,12 +161,13 @@ def _layer_weaver(kernel_size: int, stride: int, phase: int) -> Any:
     ) -> int:
         """Two rows at a time wherever they share rows of gradients in the usual way."""
         made, h, columns = run_of(plan, ROWS, low)[0], low, plan.size[COLUMNS]
-        simple = scale != 0 and plan.writing == WRITE_FLOATS and columns % stride == 0 and (streams or not streaming)
+        as_made = in_scratch or plan.writing == WRITE_FLOATS
+        simple = scale != 0 and as_made and columns % stride == 0 and (streams or not streaming)
         while h < high:
             first, stop = run_of_row(plan, scratch.runs, h)
             if scale == 0:
                 stop = first
-            at, below = target + h * plan.result_steps[3], target + (h + 1) * plan.result_steps[3]
+            at, below = target + h * plan.row_step, target + (h + 1) * plan.row_step
             pair = simple and stop - first == rows and h + 1 < high
             if pair:
                 next_first, next_stop = run_of_row(plan, scratch.runs, h + 1)
@@ -192,7 +193,7 @@ def _layer_weaver(kernel_size: int, stride: int, phase: int) -> Any:
 
 def woven_kernel(name: str, kernel_size: int, stride: int, phase: int) -> Any:
     """A kernel for windows of one size, stride and phase along W."""
-    weave_layer = _layer_weaver(kernel_size, stride, phase)
+    weave_layer = layer_weaver(kernel_size, stride, phase, in_scratch=False)
 
     def kernel(
         records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any

@@ -82,11 +82,11 @@ _stream_backward = _roller("streamed_backward", stream, forward=False)
 
 
 @inlined_piece
-def _roll_rows(
+def roll_rows(
     plan: Any, source: int, target: int, low: int, high: int, by: Any, way: int, floats: int, unit: Any
 ) -> None:
     """Rows ``low`` to ``high`` of a plane."""
-    columns, step, between = plan.size[COLUMNS], plan.result_steps[3], plan.grad_steps[3]
+    columns, step, between = plan.size[COLUMNS], plan.row_step, plan.grad_steps[3]
     pad, soon, pitch = plan.pad[ROWS], bytes_ahead(plan), plan.pitch * plan.itemsize
     sums, zeros, unused = floats, floats + 2 * pitch, floats + 3 * pitch
     even, odd = floats + 4 * pitch, floats + 5 * pitch  # rows that are written when the next one is made
@@ -110,4 +110,4 @@ def _roll_rows(
         stream_run(target + (high - 1) * step, even if high % 2 else odd, columns, unit)
 
 
-average_k3s1 = flowing_kernel("average_k3s1", _roll_rows)
+average_k3s1 = flowing_kernel("average_k3s1", roll_rows)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..emitting import stream_run
-from ..geometry import COLUMNS, ROWS, count_of
+from ..geometry import COLUMNS, DEPTH, ROWS, count_of, run_of
 from ..jit.memory import inlined_piece, piece_named
 from ..jit.vectors import as_unit, fence, load, splat, store, stream
 from ..record import AHEAD, LANES, NOTHING, PAGE
+from ..rows import fill_exactly
 from .spreading import fill
 
 # A processor takes a load for one of what a store has yet to write if their places in a page agree, and lets it wait.
@@ -67,10 +68,17 @@ def copy_row(target: int, source: int, columns: int, way: int, unit: Any) -> Non
 def _way_past_caches(plan: Any, result: int) -> int:
     """How rows of this result can be written that should not stay in the caches."""
     to, row = plan.result_steps, plan.size[COLUMNS] * plan.itemsize
-    places = result | to[0] | to[1] | to[3]
+    places = result | to[0] | to[1] | to[2] | to[3]
     if (places | row) % 16 == 0:
         return STREAMED
     return STREAMED_FROM_SCRATCH if places % plan.itemsize == 0 and to[3] == row else STORED
+
+
+@inlined_piece
+def divisor_of(plan: Any, od: int, unit: Any) -> Any:
+    """What all windows of a layer count, in every lane."""
+    count = count_of(plan, DEPTH, od) * count_of(plan, ROWS, 0) * count_of(plan, COLUMNS, 0)
+    return splat(as_unit(plan.divisor * count, unit))
 
 
 def flowing_kernel(name: str, make_rows: Any) -> Any:
@@ -79,20 +87,26 @@ def flowing_kernel(name: str, make_rows: Any) -> Any:
     def kernel(
         records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
     ) -> int:
-        """Rows ``begin`` to ``end`` of the result, counted over all planes and rows."""
+        """Rows ``begin`` to ``end`` of the result, counted over all planes, layers and rows."""
         plan = records[0]
         fill(floats, 0, plan.chunk, unit)
-        to, height = plan.result_steps, plan.size[ROWS]
+        to, depth, height = plan.result_steps, plan.size[DEPTH], plan.size[ROWS]
         past = _way_past_caches(plan, result) if plan.streaming else STORED
         kept = begin + plan.kept  # the first rows stay in the caches
-        by = splat(as_unit(plan.divisor * count_of(plan, ROWS, 0) * count_of(plan, COLUMNS, 0), unit))
         at = begin
-        while at < end:  # plane by plane
-            plane, low = at // height, at % height
+        while at < end:  # layer by layer
+            layer, low = at // height, at % height
             high = min(height, low + (kept if at < kept < end else end) - at)
+            plane, d = layer // depth, layer % depth
             n, c = plane // plan.channels, plane % plan.channels
-            source, target = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1], result + n * to[0] + c * to[1]
-            make_rows(plan, source, target, low, high, by, STORED if at < kept else past, floats, unit)
+            od, layers_to = run_of(plan, DEPTH, d)
+            source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1] + od * plan.grad_steps[2]
+            target, way = result + n * to[0] + c * to[1] + d * to[2], STORED if at < kept else past
+            if od < layers_to:
+                make_rows(plan, source, target, low, high, divisor_of(plan, od, unit), way, floats, unit)
+            else:  # this layer lies behind the last window of D, or between two
+                for h in range(low, high):
+                    fill_exactly(target + h * to[3], plan.size[COLUMNS], unit, way == STREAMED)
             at += high - low
         if past != STORED:
             fence()

@@ -66,7 +66,8 @@ def _doubler(name: str, put: Any, *, overlapping: bool, odd: bool = False) -> An
     return double
 
 
-def _kernel(name: str, *, overlapping: bool, odd: bool = False) -> Any:
+def row_doubler(name: str, *, overlapping: bool, odd: bool = False) -> Any:
+    """What makes rows of a plane."""
     double_and_store = _doubler(f"{name}_stored", store, overlapping=overlapping, odd=odd)
     # Rows of an odd number of columns are no multiples of 16 bytes.
     double_and_stream = double_and_store if odd else _doubler(f"{name}_streamed", stream, overlapping=overlapping)
@@ -78,7 +79,7 @@ def _kernel(name: str, *, overlapping: bool, odd: bool = False) -> Any:
         """Every row is made in scratch. What was just stored could not be loaded at once: so a sum is made while the
         row above it waits to be written."""
         zeros, aside, before, doubled = scratch
-        step, between = plan.result_steps[3], plan.grad_steps[3]
+        step, between = plan.row_step, plan.grad_steps[3]
         windows, columns = plan.out[COLUMNS], plan.size[COLUMNS]
         soon, row = bytes_ahead(plan), source + low // 2 * between
         if overlapping:
@@ -97,7 +98,7 @@ def _kernel(name: str, *, overlapping: bool, odd: bool = False) -> Any:
         plan: Any, source: int, target: int, low: int, high: int, by: Any, way: int, floats: int, unit: Any
     ) -> None:
         """Rows ``low`` to ``high`` of a plane."""
-        step, between = plan.result_steps[3], plan.grad_steps[3]
+        step, between = plan.row_step, plan.grad_steps[3]
         windows, columns = plan.out[COLUMNS], plan.size[COLUMNS]
         soon, pitch = bytes_ahead(plan), plan.pitch * plan.itemsize
         zeros, unused = floats, floats + pitch
@@ -125,7 +126,11 @@ def _kernel(name: str, *, overlapping: bool, odd: bool = False) -> Any:
             else:
                 copy_row(at, doubled, columns, way, unit)
 
-    return flowing_kernel(name, double_rows)
+    return double_rows
+
+
+def _kernel(name: str, *, overlapping: bool, odd: bool = False) -> Any:
+    return flowing_kernel(name, row_doubler(name, overlapping=overlapping, odd=odd))
 
 
 average_k2s2 = _kernel("average_k2s2", overlapping=False)

@@ -44,7 +44,7 @@ def _kernel(name: str, stride: int) -> Any:
         plan: Any, source: int, target: int, low: int, high: int, by: Any, way: int, floats: int, unit: Any
     ) -> None:
         """Rows ``low`` to ``high`` of a plane."""
-        windows, columns, step = plan.out[COLUMNS], plan.size[COLUMNS], plan.result_steps[3]
+        windows, columns, step = plan.out[COLUMNS], plan.size[COLUMNS], plan.row_step
         h, soon = low, bytes_ahead(plan)
         while h < high:
             oh = h // stride

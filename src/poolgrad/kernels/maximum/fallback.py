@@ -1,4 +1,4 @@
-"""A plane whose indices do not all name a place in their own windows: legal, and rare.
+"""A plane whose indices do not all name a place in their own windows: legal, and rare. A plane may have layers.
 
 The kernels that look for indices where they should be leave such a plane to this plain loop: little code to compile,
 any type and any steps. It also finds the first index that is outside its plane.
@@ -10,6 +10,7 @@ from typing import Any
 
 from numba import types
 
+from ..geometry import elements_in, windows_in
 from ..jit.halves import bfloat_to_float, half_to_float
 from ..jit.memory import add_at, inlined_piece, piece, read_f32, read_f64, read_u16
 from ..jit.vectors import type_as, write
@@ -21,6 +22,17 @@ from ..rows import index_at, store_row
 def is_outside(index: int, size: int) -> bool:
     """One comparison for both ends: a negative index is a huge unsigned one."""
     return types.uint64(index) >= types.uint64(size)
+
+
+@inlined_piece
+def offset_of(plan: Any, index: int, layer_step: int, row_step: int, step: int) -> int:
+    """From the first element of a plane with such steps to the one that an index names, in bytes."""
+    height, width = plan.size[1], plan.size[2]
+    h = index // width
+    offset = h * row_step + index % width * step
+    if plan.size[0] > 1:  # h counts rows over all layers, which need not follow each other
+        offset += h // height * (layer_step - height * row_step)
+    return offset
 
 
 @inlined_piece
@@ -38,25 +50,25 @@ def number_at(address: int, code: int, unit: Any) -> Any:
 @piece
 def scatter_astray(plan: Any, source: int, pointers: int, target: int, plane: int, unit: Any) -> int:
     """One plane of the result; the place of its first bad index, or NOTHING. Halves are summed up in ``plane``."""
-    height, width, itemsize = plan.size[1], plan.size[2], plan.itemsize
-    row_step, step, into = plan.result_steps[3], plan.result_steps[4], target
+    height, width, itemsize, size, to = plan.size[1], plan.size[2], plan.itemsize, elements_in(plan), plan.result_steps
+    layer_step, row_step, step, into = to[2], to[3], to[4], target
     if not plan.direct:
-        row_step, step, into = width * itemsize, itemsize, plane
-    for h in range(height):
-        for w in range(width):
-            write(into + h * row_step + w * step, 0, unit)
-    for i in range(plan.out[1] * plan.out[2]):
-        oh, ow = i // plan.out[2], i % plan.out[2]
-        at = oh * plan.index_steps[3] + ow * plan.index_steps[4]
+        layer_step, row_step, step, into = height * width * itemsize, width * itemsize, itemsize, plane
+    for i in range(size):
+        write(into + offset_of(plan, i, layer_step, row_step, step), 0, unit)
+    for i in range(windows_in(plan)):
+        row, ow = i // plan.out[2], i % plan.out[2]
+        od, oh = row // plan.out[1], row % plan.out[1]
+        at = od * plan.index_steps[2] + oh * plan.index_steps[3] + ow * plan.index_steps[4]
         index = index_at(pointers, at, plan.index_code)
-        if is_outside(index, height * width):
+        if is_outside(index, size):
             return i
-        gradient = number_at(source + oh * plan.grad_steps[3] + ow * plan.grad_steps[4], plan.code, unit)
-        add_at(into, index // width * row_step + index % width * step, gradient)
+        at = od * plan.grad_steps[2] + oh * plan.grad_steps[3] + ow * plan.grad_steps[4]
+        add_at(into, offset_of(plan, index, layer_step, row_step, step), number_at(source + at, plan.code, unit))
     if not plan.direct:
-        for h in range(height):
-            row = plane + h * row_step
-            store_row(target + h * plan.result_steps[3], plan.result_steps[4], plan.code, row, width, unit)
+        for h in range(plan.size[0] * height):
+            at = target + h // height * to[2] + h % height * to[3]
+            store_row(at, to[4], plan.code, plane + h * row_step, width, unit)
     return NOTHING
 
 
@@ -66,7 +78,7 @@ def scatter_channels(plan: Any, source: int, pointers: int, target: int, channel
     for c in range(channels):
         bad = scatter_astray(plan, source, pointers, target, plane, unit)
         if bad != NOTHING:
-            return c * plan.out[1] * plan.out[2] + bad
+            return c * windows_in(plan) + bad
         source += plan.grad_steps[1]
         pointers += plan.index_steps[1]
         target += plan.result_steps[1]

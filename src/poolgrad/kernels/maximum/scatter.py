@@ -12,61 +12,73 @@ from typing import Any
 from numba import types
 
 from ..emitting import emit, fetch_row
+from ..geometry import elements_in, windows_in
 from ..jit.memory import add_at, inlined_piece, piece, read_at, read_i32, read_i64, stay_apart
 from ..jit.vectors import fence, itemsize, read, splat, store
 from ..record import BFLOAT16, FLOAT16, INT32, LANES, NOTHING
 from ..rows import fill_exactly, index_at, load_row, store_row, zero_row
 from .aliasing import place_for
-from .fallback import is_outside
+from .fallback import is_outside, offset_of
 
+# From layer to layer, row to row and column to column, in bytes.
+Steps = tuple[int, int, int]
 # So many elements of a plane are cleared at a time. Twice as many take up to 4 % longer, four times as many 10 %.
 CLEARED_AHEAD = 512
 
 
+@inlined_piece
+def is_one_row(plan: Any, steps: Steps) -> bool:
+    """Whether rows touch, and layers too: a plane with such steps is one long row."""
+    layer, row, step = steps
+    return row == plan.size[2] * step and (plan.size[0] == 1 or layer == plan.size[1] * row)
+
+
+@inlined_piece
+def result_steps(plan: Any) -> Steps:
+    return plan.result_steps[2], plan.result_steps[3], plan.result_steps[4]
+
+
+@inlined_piece
+def row_at(plan: Any, target: int, h: int) -> int:
+    """Where a row of the result begins, counted over all layers of a plane."""
+    return target + h // plan.size[1] * plan.result_steps[2] + h % plan.size[1] * plan.result_steps[3]
+
+
 @piece
 def clear_plane(plan: Any, target: int) -> None:
-    if plan.result_steps[3] == plan.size[2] * plan.result_steps[4]:  # rows touch: one long row
-        zero_row(target, plan.result_steps[4], plan.code, plan.size[1] * plan.size[2])
+    step = plan.result_steps[4]
+    if is_one_row(plan, result_steps(plan)):
+        zero_row(target, step, plan.code, elements_in(plan))
     else:
-        for h in range(plan.size[1]):
-            zero_row(target + h * plan.result_steps[3], plan.result_steps[4], plan.code, plan.size[2])
+        for h in range(plan.size[0] * plan.size[1]):
+            zero_row(row_at(plan, target, h), step, plan.code, plan.size[2])
 
 
 @piece
 def store_plane(plan: Any, target: int, plane: int, unit: Any) -> None:
-    width = plan.size[2]
-    if plan.result_steps[3] == width * plan.result_steps[4]:
-        store_row(target, plan.result_steps[4], plan.code, plane, plan.size[1] * width, unit)
+    width, step = plan.size[2], plan.result_steps[4]
+    if is_one_row(plan, result_steps(plan)):
+        store_row(target, step, plan.code, plane, elements_in(plan), unit)
     else:
-        for h in range(plan.size[1]):
-            row = plane + h * width * plan.itemsize
-            store_row(target + h * plan.result_steps[3], plan.result_steps[4], plan.code, row, width, unit)
+        for h in range(plan.size[0] * plan.size[1]):
+            store_row(row_at(plan, target, h), step, plan.code, plane + h * width * plan.itemsize, width, unit)
 
 
 @piece
-def add_run(
-    grads: int,
-    step: int,
-    indices: int,
-    index_step: int,
-    index_code: int,
-    n: int,
-    target: int,
-    height: int,
-    width: int,
-    row_step: int,
-    target_step: int,
-    unit: Any,
-) -> int:
+def add_run(plan: Any, grads: int, step: int, indices: int, n: int, target: int, steps: Steps, unit: Any) -> int:
     """Add n gradients to a plane in memory; returns the place of the first index outside it, or NOTHING."""
-    size = height * width
-    flat = row_step == width * target_step  # the plane is one long row
+    index_step, index_code, size, flat = (
+        plan.index_steps[4],
+        plan.index_code,
+        elements_in(plan),
+        is_one_row(plan, steps),
+    )
     for i in range(n):
         at = i * index_step
         index = index_at(indices, at, index_code)
         if is_outside(index, size):
             return i
-        place = index * target_step if flat else index // width * row_step + index % width * target_step
+        place = index * steps[2] if flat else offset_of(plan, index, steps[0], steps[1], steps[2])
         add_at(target, place, read_at(grads, i * step, unit))
     return NOTHING
 
@@ -75,8 +87,8 @@ def add_run(
 def clear_together(plan: Any, target: int, number: int) -> None:
     """Zero some neighbouring channels of every pixel."""
     steps = plan.result_steps
-    for h in range(plan.size[1]):
-        row = target + h * steps[3]
+    for h in range(plan.size[0] * plan.size[1]):
+        row = row_at(plan, target, h)
         if number * plan.itemsize == steps[4]:  # all channels: a row of pixels is one long row of numbers
             zero_row(row, plan.itemsize, plan.code, plan.size[2] * number)
         else:
@@ -87,35 +99,36 @@ def clear_together(plan: Any, target: int, number: int) -> None:
 @piece
 def add_together(plan: Any, grads: int, indices: int, target: int, number: int, unit: Any) -> bool:
     """Add the gradients of some neighbouring channels, pixel by pixel; False if an index is outside its plane."""
-    width, size, itemsize = plan.size[2], plan.size[1] * plan.size[2], plan.itemsize
-    row_step, step = plan.result_steps[3], plan.result_steps[4]
-    flat = row_step == width * step
-    for oh in range(plan.out[1]):
+    size, itemsize, steps = elements_in(plan), plan.itemsize, result_steps(plan)
+    flat = is_one_row(plan, steps)
+    for row in range(plan.out[0] * plan.out[1]):
+        od, oh = row // plan.out[1], row % plan.out[1]
         for ow in range(plan.out[2]):
-            source = grads + oh * plan.grad_steps[3] + ow * plan.grad_steps[4]
-            where = indices + oh * plan.index_steps[3] + ow * plan.index_steps[4]
+            source = grads + od * plan.grad_steps[2] + oh * plan.grad_steps[3] + ow * plan.grad_steps[4]
+            where = indices + od * plan.index_steps[2] + oh * plan.index_steps[3] + ow * plan.index_steps[4]
             for c in range(number):
                 at = c * plan.index_steps[1]
                 index = index_at(where, at, plan.index_code)
                 if is_outside(index, size):
                     return False
-                place = index * step if flat else index // width * row_step + index % width * step
+                place = index * steps[2] if flat else offset_of(plan, index, steps[0], steps[1], steps[2])
                 add_at(target, place + c * itemsize, read_at(source, c * plan.grad_steps[1], unit))
     return True
 
 
 @piece
 def first_outside(plan: Any, indices: int, begin: int, end: int) -> int:
-    """The place of the first index outside its plane, counted over planes, rows and columns."""
-    size = plan.size[1] * plan.size[2]
+    """The place of the first index outside its plane, counted over planes, layers, rows and columns."""
+    size = elements_in(plan)
     for p in range(begin, end):
         pointers = indices + p // plan.channels * plan.index_steps[0] + p % plan.channels * plan.index_steps[1]
-        for oh in range(plan.out[1]):
+        for row in range(plan.out[0] * plan.out[1]):
+            od, oh = row // plan.out[1], row % plan.out[1]
             for ow in range(plan.out[2]):
-                at = oh * plan.index_steps[3] + ow * plan.index_steps[4]
+                at = od * plan.index_steps[2] + oh * plan.index_steps[3] + ow * plan.index_steps[4]
                 index = index_at(pointers, at, plan.index_code)
                 if is_outside(index, size):
-                    return (p * plan.out[1] + oh) * plan.out[2] + ow
+                    return p * windows_in(plan) + row * plan.out[2] + ow
     return NOTHING
 
 
@@ -128,9 +141,10 @@ def scatter_plane(plan: Any, source: int, pointers: int, target: int, floats: in
     plane = floats + plan.chunk * plan.itemsize
     if plan.direct:
         clear_plane(plan, target)
-        return add_plane(plan, source, pointers, target, plan.result_steps[3], plan.result_steps[4], floats, unit)
-    zero_plane(plane, plan.size[1] * plan.size[2], unit)
-    bad = add_plane(plan, source, pointers, plane, plan.size[2] * plan.itemsize, plan.itemsize, floats, unit)
+        return add_plane(plan, source, pointers, target, result_steps(plan), floats, unit)
+    zero_plane(plane, elements_in(plan), unit)
+    row = plan.size[2] * plan.itemsize
+    bad = add_plane(plan, source, pointers, plane, (plan.size[1] * row, row, plan.itemsize), floats, unit)
     if bad == NOTHING:
         store_plane(plan, target, plane, unit)
     return bad
@@ -144,40 +158,27 @@ def zero_plane(plane: int, n: int, unit: Any) -> None:
 
 
 @piece
-def add_plane(
-    plan: Any, source: int, pointers: int, into: int, row_step: int, step: int, floats: int, unit: Any
-) -> int:
+def add_plane(plan: Any, source: int, pointers: int, into: int, steps: Steps, floats: int, unit: Any) -> int:
     """Add all gradients of a plane; the place of the first bad index in it, or NOTHING."""
     rows, columns = plan.out[1], plan.out[2]
     grad_step, index_step = plan.grad_steps[4], plan.index_steps[4]
     if plan.grad_steps[3] == columns * grad_step and plan.index_steps[3] == columns * index_step:
-        rows, columns = 1, rows * columns  # gradients and indices of a plane are one long row each
+        rows, columns = 1, rows * columns  # gradients and indices of a layer are one long row each
     widened = plan.code in (FLOAT16, BFLOAT16)
     chunk = plan.chunk if widened else columns
-    for oh in range(rows):
+    for row in range(plan.out[0] * rows):
+        od, oh = row // rows, row % rows
         for left in range(0, columns, max(chunk, 1)):
             number = min(chunk, columns - left)
-            grads, here = source + oh * plan.grad_steps[3] + left * grad_step, grad_step
+            grads = source + od * plan.grad_steps[2] + oh * plan.grad_steps[3] + left * grad_step
+            here = grad_step
             if widened:
                 load_row(grads, grad_step, plan.code, 0, floats, number, unit)
                 grads, here = floats, plan.itemsize
-            where = pointers + oh * plan.index_steps[3] + left * index_step
-            bad = add_run(
-                grads,
-                here,
-                where,
-                index_step,
-                plan.index_code,
-                number,
-                into,
-                plan.size[1],
-                plan.size[2],
-                row_step,
-                step,
-                unit,
-            )
+            where = pointers + od * plan.index_steps[2] + oh * plan.index_steps[3] + left * index_step
+            bad = add_run(plan, grads, here, where, number, into, steps, unit)
             if bad != NOTHING:
-                return oh * columns + left + bad
+                return row * columns + left + bad
     return NOTHING
 
 
@@ -193,7 +194,7 @@ def scatter(
         target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
         bad = scatter_plane(plan, source, pointers, target, floats, unit)
         if bad != NOTHING:
-            return p * plan.out[1] * plan.out[2] + bad
+            return p * windows_in(plan) + bad
     return NOTHING
 
 
@@ -270,7 +271,7 @@ def add_planes(grads: int, indices: int, code: int, planes: int, n: int, target:
 @piece
 def fill_plane(plan: Any, grads: int, indices: int, into: int, floats: int, unit: Any) -> bool:
     """One plane that is a run of memory; False if an index is outside it. Halves are widened in chunks."""
-    size, number, cleared = plan.size[1] * plan.size[2], plan.out[1] * plan.out[2], 0
+    size, number, cleared = elements_in(plan), windows_in(plan), 0
     if plan.plain:
         cleared = add_flat(grads, indices, plan.index_code, number, into, size, 0, unit)
     else:
@@ -294,7 +295,7 @@ def scatter_dense(
     are done some at a time. Halves grow in scratch, the others in the output itself, or aside (aliasing.py).
     """
     plan = records[0]
-    size, number = plan.size[1] * plan.size[2], plan.out[1] * plan.out[2]
+    size, number = elements_in(plan), windows_in(plan)
     scratch = floats + plan.chunk * plan.itemsize
     for p in range(begin, end, plan.batch):
         planes, n, c = min(plan.batch, end - p), p // plan.channels, p % plan.channels
