@@ -230,13 +230,13 @@ def _call(
         _VERDICTS[description] = verdict
     if key is not None:
         _VERDICTS[key] = verdict
-        if verdict.task is not None and result is not None and type(grad) is ndarray:
-            remember(_VERDICTS, verdict.task, call, grad, x, indices, result)
     if result is None:
         result = verdict.new_result()
         arrays[output] = adapters.describe(result, output, format)
     if verdict.task is not None:
         _run(verdict.task, {used: arrays[used].address for used in (*verdict.plan.inputs, output)})
+        if key is not None and given[output] is not None and type(grad) is ndarray:
+            remember(_VERDICTS, verdict.task, call, grad, x, indices, result)
     return result
 
 

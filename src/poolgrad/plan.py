@@ -57,6 +57,7 @@ class Plan:
     parts: int
     floats: int  # scratch elements of the compute dtype, per part
     integers: int  # scratch int64 elements, per part
+    grain: int = 1  # units that are worked on together: a run in steps takes so many at once, or multiples
 
     @cached_property
     def nested_output(self) -> bool:
