@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 # Rich leaves colours out, and draws no bars, where there is no terminal. Tables need not be narrow in a file.
 screen = Console(highlight=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
@@ -19,6 +27,10 @@ errors = Console(stderr=True, highlight=False)
 NO = 1  # the exit code of a command whose answer is no
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+class Interrupted(Exception):
+    """Someone pressed Ctrl-C; the text says what to do next, if anything."""
 
 
 class BadInput(Exception):
@@ -33,7 +45,20 @@ def print_json(answer: Any) -> None:
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Progress]:
     """A bar on stderr that vanishes when done, and is never there in pipes. Its only task has the number 0."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with _bar(what, total, MofNCompleteColumn()) as bar:
+        yield bar
+
+
+@contextmanager
+def percentage(what: str) -> Iterator[Callable[[float], None]]:
+    """The same for one long step: what is yielded is to be told the share that is done, from 0 to 1."""
+    with _bar(what, 1, TaskProgressColumn()) as bar:
+        yield lambda share: bar.update(bar.task_ids[0], completed=share)
+
+
+@contextmanager
+def _bar(what: str, total: int, count: ProgressColumn) -> Iterator[Progress]:
+    columns = (TextColumn("{task.description}"), BarColumn(), count, TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         bar.add_task(what, total=total)
         yield bar
