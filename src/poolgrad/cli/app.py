@@ -86,7 +86,8 @@ def main() -> None:
         _refuse(str(error))
     except Interrupted as error:
         _tell(f"interrupted; {error}" if str(error) else "interrupted")
-        sys.exit(INTERRUPTED)
+        # All files are whole or gone by now. Python would first wait for a kernel that is being compiled, and tidy up.
+        os._exit(INTERRUPTED)
     except BrokenPipeError:  # `poolgrad ... | head` has seen enough
         _forget_output()
         sys.exit(1)
