@@ -52,6 +52,8 @@ def avg_pool2d_backward(
     ``"Atlas A2"``. The result is of the kind of ``grad_output``, laid out as ``x``, or ``out`` if that is given.
 
     Raises ``AclnnError`` with the documented status if the contract refuses the call; the output is then as it was.
+    What a signal handler raises, such as ``KeyboardInterrupt`` after Ctrl-C, ends a call within a second. The values in
+    the output are then unspecified, and nothing writes into it any more.
 
     >>> import numpy as np, poolgrad
     >>> poolgrad.avg_pool2d_backward(np.ones((1, 1, 2, 2), np.float32), (1, 1, 4, 4), 2)[0, 0, 0]
