@@ -17,7 +17,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from numba import types
@@ -27,6 +26,7 @@ from poolgrad import execute, threads
 from poolgrad.contract import prepare
 from poolgrad.dtypes import FLOAT32
 from poolgrad.kernels import machine, team
+from poolgrad.kernels.compiling import KernelCompiler, compiling, to_compile
 from poolgrad.kernels.memory import write_i64
 from poolgrad.kernels.runner import kernel_signature
 from poolgrad.kernels.task import APART, DONE
@@ -77,7 +77,10 @@ def complain(records: Any, one: int, two: int, floats: int, integers: int, begin
 @cache
 def machine_code_of(kernel: Callable[..., int]) -> Any:
     signature = kernel_signature(2, "float32")
-    return numba.njit(signature)(kernel).overloads[signature.args]
+    dispatcher = to_compile(kernel, KernelCompiler)
+    with compiling():
+        dispatcher.compile(signature)
+    return dispatcher.overloads[signature.args]
 
 
 def address_of(kernel: Callable[..., int]) -> int:

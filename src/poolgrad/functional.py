@@ -53,6 +53,8 @@ def avg_pool2d_backward(
     ``"Atlas A2"``. The result is of the kind of ``grad_output``, laid out as ``x``, or ``out`` if that is given.
 
     Raises ``AclnnError`` with the documented status if the contract refuses the call; the output is then as it was.
+    What a signal handler raises, such as ``KeyboardInterrupt`` after Ctrl-C, ends a call within a second. The values in
+    the output are then unspecified, and nothing writes into it any more.
 
     >>> import numpy as np, poolgrad
     >>> poolgrad.avg_pool2d_backward(np.ones((1, 1, 2, 2), np.float32), (1, 1, 4, 4), 2)[0, 0, 0]
@@ -235,8 +237,6 @@ def _call(
         _VERDICTS[description] = verdict
     if key is not None:
         _VERDICTS[key] = verdict
-        if verdict.task is not None and result is not None and type(grad) is ndarray:
-            remember(_VERDICTS, verdict.task, call, grad, x, indices, result)
     if result is None:
         result = verdict.new_result()
         arrays[output] = adapters.describe(result, output, format)
@@ -244,6 +244,8 @@ def _call(
         adapters.note_write(result)
     if verdict.task is not None:
         _run(verdict.task, {used: arrays[used].address for used in (*verdict.plan.inputs, output)})
+        if key is not None and given[output] is not None and type(grad) is ndarray:
+            remember(_VERDICTS, verdict.task, call, grad, x, indices, result)
     return result
 
 

@@ -60,7 +60,7 @@ def remember(
 ) -> None:
     """Keep a call that was judged good. Its tuples hold nothing that can change: it has a key."""
     global _fingerprint, _run_known
-    if task.large:
+    if task.large or not task.quick:
         return
     if _fingerprint is None:
         _run_known, _ = load_run_known()

@@ -119,8 +119,9 @@ def plan_average(
         )
     kernel, units, floats, integers = booked or ("", 0, 0, 0)
     # Lanes are worked on together, so a part of fewer would gain nothing.
-    parts = parts_for(-(-units // LANES) if kernel == "average_lanes" else units, source, target)
-    return Plan(call, kernel, compute, record, (grad,), result, units, parts, floats, integers)
+    grain = LANES if kernel == "average_lanes" else 1
+    parts = parts_for(-(-units // grain), source, target)
+    return Plan(call, kernel, compute, record, (grad,), result, units, parts, floats, integers, grain)
 
 
 class Views(NamedTuple):

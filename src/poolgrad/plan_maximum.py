@@ -80,6 +80,7 @@ class _Way(NamedTuple):
     units: int
     floats: int = 0
     integers: int = 0
+    grain: int = 1  # units that lie side by side in memory
 
 
 def plan_maximum(
@@ -133,6 +134,7 @@ def plan_maximum(
         parts=max(1, min(parts, way.units)),
         floats=way.floats if count else 0,
         integers=way.integers if count else 0,
+        grain=way.grain,
     )
 
 
@@ -146,13 +148,14 @@ def _by_blocks(
         return None
     if not record["plain"]:
         return None
-    at_once = min(views[2].planes.shape[1], MOST_CHANNELS_AT_ONCE)
+    channels = views[2].planes.shape[1]
+    at_once = min(channels, MOST_CHANNELS_AT_ONCE)
     floats, integers = BLOCK_SIDE**2 * at_once, 2 * LONGEST_BLOCK_TABLE + at_once
     if not _fits(record, floats + integers, parts):
         return None
     _set_windows(record, axes)
     record["chunk"] = at_once
-    return _Way(f"max_blocks_{rows.kernel}_{rows.stride}", count // LANES, floats, integers)
+    return _Way(f"max_blocks_{rows.kernel}_{rows.stride}", count // LANES, floats, integers, channels // LANES)
 
 
 def _by_pixels(
@@ -175,7 +178,7 @@ def _by_pixels(
     record["tile"], record["longer"] = together, row
     record["row_slots"], record["wide_row"] = slots, wide_row
     integers = 2 * together + 2 * rows.longest_run * columns.longest_run + 1
-    return _Way("max_pixels", count // LANES, floats + _astray(record), integers)
+    return _Way("max_pixels", count // LANES, floats + _astray(record), integers, channels // LANES)
 
 
 def _by_tiles(
@@ -254,8 +257,9 @@ def _by_scatter(record: Record, source: _View, where: _View, target: _View, coun
         return _Way("scatter_dense", count, chunk + scratch)
     record["chunk"] = chunk
     # Halves would need a float32 plane for each channel.
-    if record["direct"] and target.planes.shape[1] > 1 and all(v.planes.steps[1] == v.dtype.itemsize for v in views):
-        return _Way("scatter_together", count)
+    channels = target.planes.shape[1]
+    if record["direct"] and channels > 1 and all(v.planes.steps[1] == v.dtype.itemsize for v in views):
+        return _Way("scatter_together", count, grain=channels)
     return _Way("scatter", count, chunk + (0 if record["direct"] else plane_size + ROOM))
 
 

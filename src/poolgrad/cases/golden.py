@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from .. import __version__, threads
 from ..files import BadFile, in_bytes
+from ..waiting import looking
 from .data import Piece
 from .judging import judge
 from .model import BadCase, Case
@@ -178,6 +179,9 @@ def _schedule(
         if stop.is_set():
             raise _Stopped
 
+    def submit(task: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        return pool.submit(_with_looks, pause, task, *arguments)
+
     running: dict[Future[Any], Work] = {}
     more = True
     while more or running:
@@ -185,7 +189,7 @@ def _schedule(
             work, piece = next(tasks, (None, (0, 0)))
             more = work is not None
             if work is not None:
-                running[pool.submit(work.run, piece, pause)] = work
+                running[submit(work.run, piece, pause)] = work
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             work, record = running.pop(future), future.result()
             if record is not None:
@@ -194,7 +198,13 @@ def _schedule(
             advance(1 / len(work.pieces))
             work.left -= 1
             if not work.left:
-                running[pool.submit(work.close)] = work
+                running[submit(work.close, pause)] = work
+
+
+def _with_looks(pause: Callable[[], None], task: Callable[..., Any], *arguments: Any) -> Any:
+    """Do a task whose kernels, too, stop if a pause ends it."""
+    with looking(lambda share: pause()):
+        return task(*arguments)
 
 
 def default_jobs() -> int:

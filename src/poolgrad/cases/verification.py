@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 from ..contract import Call
 from ..files import SUFFIXES, BadFile, read_array
 from ..operators.average import cube_rounding
-from ..precision import Comparison, NotComparable, compare
+from ..precision import Comparison, NotComparable
+from ..precision.comparing import Tensors, judge_tensors
 from ..precision.limits import WITH_THIRD_PARTY
 from ..status import ACLNN_SUCCESS, name_of
 from .data import Array
@@ -64,9 +66,15 @@ def verify(
         if entries[case.name].digest != digest(case):
             raise BadFile(f"{root}: the case {case.name!r} has changed since; run poolgrad golden again")
 
+    stop = threading.Event()
+
+    def pause(elements: int) -> None:
+        if stop.is_set():
+            raise _Stopped
+
     def one(case: Case) -> Outcome:
         try:
-            return _outcome(case, entries[case.name], root, actual, standard)
+            return _outcome(case, entries[case.name], root, actual, standard, pause)
         except (BadFile, NotComparable) as error:
             return Outcome(case.name, BAD, str(error))
 
@@ -74,10 +82,17 @@ def verify(
     try:
         yield from pool.map(one, cases)
     finally:
+        stop.set()
         pool.shutdown(cancel_futures=True)
 
 
-def _outcome(case: Case, made: Entry, root: Path, actual: Path, standard: str | None) -> Outcome:
+class _Stopped(Exception):
+    """Someone pressed Ctrl-C."""
+
+
+def _outcome(
+    case: Case, made: Entry, root: Path, actual: Path, standard: str | None, pause: Callable[[int], None]
+) -> Outcome:
     name, status = directory_name(case.name), made.status
     if status != case.expected:
         return Outcome(case.name, FAIL, surprise(case.expected, status, made.message))
@@ -91,14 +106,15 @@ def _outcome(case: Case, made: Entry, root: Path, actual: Path, standard: str | 
     output = case.output
     assert output is not None
     standard = standard or case.standard or "mixed"
-    arrays: dict[str, Array | None] = {"actual": None, "third_party": None}
+    arrays: dict[str, Array] = {}
     for part in ("actual", "third_party") if standard in WITH_THIRD_PARTY else ("actual",):
         path = _found(actual, name, part)
         if path is None:
             return Outcome(case.name, MISSING, f"there is no {actual / name / part}.npy or .bin")
         arrays[part] = read_array(path, dtype=output.dtype, shape=output.shape)
     golden = read_array(root / name / f"{GOLDEN}.npy", dtype=output.dtype, shape=output.shape)
-    found = compare(arrays["actual"], golden, standard, third_party=arrays["third_party"], hf32=_is_hf32(case))
+    tensors = Tensors(arrays["actual"], golden, arrays.get("third_party"))
+    found = judge_tensors(tensors, standard, hf32=_is_hf32(case), advance=pause)
     text = found.summary().removeprefix(f"{found.verdict} ")
     return Outcome(case.name, PASS if found.passed else FAIL, text, found)
 

@@ -12,7 +12,7 @@ from ..products import ANY, Product
 from .answers import as_data, error_as_data, show
 from .line import DType, Format, IndicesDType, Line, Shape, option, takes_numbers, tensor_option
 from .names import OperatorName, ProductName, operator_named, product_named
-from .terminal import NO, AsJson, BadInput, errors, print_json, screen
+from .terminal import NO, AsJson, BadInput, percentage, print_json, screen
 
 if TYPE_CHECKING:
     from ..cases import Case
@@ -90,6 +90,7 @@ def _compute(case: Case, product: Product, arrays: dict[str, Any], path: Path) -
     import poolgrad
 
     from ..files import create_array
+    from ..waiting import looking
 
     values: dict[str, Any] = {p.python_name: case.numbers.get(p.name) for p in case.operator.parameters}
     values |= {p.python_name: arrays.get(p.name) for p in case.operator.tensors}
@@ -99,5 +100,9 @@ def _compute(case: Case, product: Product, arrays: dict[str, Any], path: Path) -
     if case.tensor("self").format == "NHWC":
         values["data_format"] = "NHWC"
     result = case.tensor(case.operator.output.name)
-    with errors.status(f"{case.operator.name} ..."), create_array(path, result.dtype, result.shape) as values["out"]:
+    with (
+        percentage(case.operator.name) as look,
+        create_array(path, result.dtype, result.shape) as values["out"],
+        looking(look),
+    ):
         getattr(poolgrad, case.operator.python_name)(**values)

@@ -21,6 +21,7 @@ from .memory import (
 )
 from .record import BFLOAT16, FLOAT16, FLOAT32, NOTHING
 from .rows import index_at, store_row
+from .stopping import is_stopped
 from .vectors import type_as, write
 
 
@@ -50,18 +51,24 @@ def scatter_astray(plan: Any, source: int, pointers: int, target: int, plane: in
     if not plan.direct:
         row_step, step, into = width * itemsize, itemsize, plane
     for h in range(height):
+        if is_stopped(plan):
+            return NOTHING
         for w in range(width):
             write(into + h * row_step + w * step, 0, unit)
-    for i in range(plan.out[1] * plan.out[2]):
-        oh, ow = i // plan.out[2], i % plan.out[2]
-        at = oh * plan.index_steps[3] + ow * plan.index_steps[4]
-        index = index_at(pointers, at, plan.index_code)
-        if is_outside(index, height * width):
-            return i
-        gradient = number_at(source + oh * plan.grad_steps[3] + ow * plan.grad_steps[4], plan.code, unit)
-        add_at(into, index // width * row_step + index % width * step, gradient)
+    for oh in range(plan.out[1]):
+        if is_stopped(plan):
+            return NOTHING
+        for ow in range(plan.out[2]):
+            at = oh * plan.index_steps[3] + ow * plan.index_steps[4]
+            index = index_at(pointers, at, plan.index_code)
+            if is_outside(index, height * width):
+                return oh * plan.out[2] + ow
+            gradient = number_at(source + oh * plan.grad_steps[3] + ow * plan.grad_steps[4], plan.code, unit)
+            add_at(into, index // width * row_step + index % width * step, gradient)
     if not plan.direct:
         for h in range(height):
+            if is_stopped(plan):
+                return NOTHING
             row = plane + h * row_step
             store_row(target + h * plan.result_steps[3], plan.result_steps[4], plan.code, row, width, unit)
     return NOTHING

@@ -21,6 +21,7 @@ from .matching import all_below, any_bits, larger, or_ints, rising, splat_int, s
 from .memory import piece, write_u16
 from .record import FLOAT16, LANES, NOTHING
 from .rows import fill_row
+from .stopping import shall_stop_at
 from .tiles import eight_distances, on_first_line
 from .vectors import Vector, add, fence, splat, store, stream
 
@@ -104,6 +105,8 @@ def max_pairs(
         past = plan.streaming and aligned and target % 16 == 0
         found = True
         for oh in range(rows):
+            if shall_stop_at(plan, oh, rows, 1):
+                return NOTHING
             grads, where = source + oh * plan.grad_steps[3], pointers + oh * plan.index_steps[3]
             at = target + 2 * oh * row_step
             found &= lay_pairs(grads, plan.code, where, code, columns, at, row_step, width, 2 * oh * width, past, unit)

@@ -18,6 +18,7 @@ from .matching import all_below, any_bits, lanes_within, larger, or_ints, rising
 from .memory import inlined_piece, piece_named
 from .record import GATHERED, LANES, NOTHING, ROOM
 from .rows import fill_row
+from .stopping import shall_stop_at
 from .tiles import eight_distances, eight_windows, named, on_first_line, store_line, stream_line, stream_part
 from .vectors import fence, interleaved, load, store, write
 
@@ -131,6 +132,8 @@ def by_tiles(
         found, pending = True, 0
         cursor = target  # up to which rounded numbers are written
         for oh in range(rows):
+            if shall_stop_at(plan, oh, rows, 1):
+                return NOTHING
             grads, where = source + oh * plan.grad_steps[3], pointers + oh * plan.index_steps[3]
             if not plan.plain:
                 fetch_row(grads, storage, plan.code, columns, columns, widened, unit)
