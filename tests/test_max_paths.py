@@ -86,6 +86,7 @@ def by_scatter(monkeypatch: pytest.MonkeyPatch, taken: list[str], *arguments: An
         closed.setattr(plan_maximum, "BLOCKS", ())
         closed.setattr(plan_maximum, "BAND", 1 << 60)
         answer: Array = poolgrad.max_pool2d_with_indices_backward(*arguments)
+    forget_calls()
     assert taken.pop().startswith("scatter")
     return answer
 
@@ -353,7 +354,7 @@ def test_blocks_of_pixels(
         numbers = (kernel, stride, pad, 1, ceil)
         expected = by_scatter(monkeypatch, taken, grad, shape, indices, *numbers)
         forget_calls()
-        name = f"max_blocks_{kernel}_{stride}"
+        name = f"max_channels_last_k{kernel}s{stride}"
         assert_same_over_channels_side_by_side(expected, taken, name, grad, indices, *numbers)
 
 
@@ -377,7 +378,7 @@ def test_every_window_of_a_block_may_name_every_place(window: Any, index_dtype: 
     np.add.at(expected, (image[:, None, None], np.arange(8)[None, :, None], flat), grad.reshape(flat.shape))
     x, where = channels_last(np.full(shape, 77, np.float32)), channels_last(flat.reshape(grad.shape))
     got = poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, where, kernel, stride, pad)
-    assert taken == [f"max_blocks_{kernel}_{stride}"]
+    assert taken == [f"max_channels_last_k{kernel}s{stride}"]
     assert_same_bits(np.ascontiguousarray(got), expected.reshape(shape))
 
 
@@ -396,7 +397,7 @@ def test_a_bad_index_in_every_window_of_a_block(window: Any, index_dtype: Any, t
             bad[0, 9, oh, ow] = value
             with pytest.raises(poolgrad.IndexRangeError, match=rf"indices\[0, 9, {oh}, {ow}\] = {value} "):
                 poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, channels_last(bad), *window)
-    assert set(taken) == {f"max_blocks_{kernel}_{stride}"}
+    assert set(taken) == {f"max_channels_last_k{kernel}s{stride}"}
 
 
 def test_no_good_index_is_taken_for_one_that_went_astray(tmp_path: Any) -> None:
@@ -404,13 +405,14 @@ def test_no_good_index_is_taken_for_one_that_went_astray(tmp_path: Any) -> None:
     program = """if True:
         import sys
         import numpy as np, poolgrad
-        from poolgrad.kernels import astray, memory
+        from poolgrad.kernels.jit import memory
+        from poolgrad.kernels.maximum import fallback
 
         @memory.piece
         def refuse(plan, source, pointers, target, channels, plane, unit):
             return 0
 
-        astray.scatter_channels = refuse
+        fallback.scatter_channels = refuse
         for k, s, p in ((2, 2, 0), (2, 2, 1), (3, 2, 0), (3, 2, 1), (3, 1, 0), (3, 1, 1)):
             for index, (height, width) in ((t, n) for t in (np.int32, np.int64) for n in ((3, 3), (7, 8), (8, 7))):
                 rows, columns = (np.arange((n + 2 * p - k) // s + 1) * s - p for n in (height, width))
@@ -449,7 +451,7 @@ def test_what_stands_in_for_windows_names_no_pixel(taken: list[str], monkeypatch
         got = poolgrad.max_pool2d_with_indices_backward(
             channels_last(0 * np.nan_to_num(grad, posinf=0, neginf=0)), x, channels_last(indices), kernel, stride, pad
         )
-        assert taken.pop() == f"max_blocks_{kernel}_{stride}"
+        assert taken.pop() == f"max_channels_last_k{kernel}s{stride}"
         assert not got.any()
     assert kept
 
@@ -471,7 +473,7 @@ def test_pixels_that_cannot_be_streamed_to(dtype: Any, taken: list[str], monkeyp
             poolgrad.max_pool2d_with_indices_backward(
                 channels_last(grad), shape, channels_last(indices), kernel, stride, pad, out=out
             )
-            assert taken.pop() == ("max_channels_last" if kernel == 5 else f"max_blocks_{kernel}_{stride}")
+            assert taken.pop() == ("max_channels_last" if kernel == 5 else f"max_channels_last_k{kernel}s{stride}")
             assert_same_bits(np.ascontiguousarray(out), expected)
             out[:] = 77
             assert (room == 77).all()
