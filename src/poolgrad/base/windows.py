@@ -86,7 +86,7 @@ class Axis:
         if self.counting == COUNT_ONE:
             return 1
         if self.rule == ADAPTIVE:
-            return min(self.size // self.out + 2, self.size)
+            return min(self.size // max(self.out, 1) + 2, self.size)
         return min(self.kernel, self.size if self.counting == COUNT_VALID else self.size + 2 * self.pad)
 
     @property
@@ -99,7 +99,9 @@ class Axis:
         """An upper bound of the number of windows that hold one element."""
         if self.rule == FIXED:
             return min(-(-self.kernel // self.stride), self.out)
-        return self.out // self.size if self.out % self.size == 0 else min(-(-self.out // self.size) + 1, self.out)
+        if not self.size or self.out % self.size:
+            return min(-(-self.out // max(self.size, 1)) + 1, self.out)
+        return self.out // self.size
 
     @property
     def terms(self) -> int:

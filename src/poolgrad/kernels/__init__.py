@@ -89,6 +89,7 @@ _MODULES = {
     "average_k3s2": "average.stride2",
     "average_k3s2_odd": "average.stride2",
     "average_whole_planes": "average.whole_planes",
+    "average_zeros": "average.zeros",
     "average_small_planes": "average.small_planes",
     "average_channels_last": "average.channels_last",
     "average_touching_2": "average.touching",

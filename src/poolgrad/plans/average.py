@@ -124,7 +124,9 @@ def plan_average(call: Call, threads: int) -> Plan:
     record["streaming"] = target.dtype.nbytes(target.count) >= plans.STREAM_FROM
     views = Views(axes, source, target, gradients, planes, threads)
     booked = None
-    if target.count:
+    if target.count and not source.count:  # nothing flows: zeros, which any rows become that no window holds
+        booked = _in_rows(views, record)
+    elif target.count:
         booked = (
             _for_whole_planes(views, record)
             or _for_channels_last(views, record)
