@@ -90,7 +90,8 @@ def refused(
 ) -> Line:
     """A call that breaks this row and none before it. The argument to blame is the changed one, if it is but one.
 
-    ``told`` is a part of the message.
+    ``told`` is a part of the message. Two lines without a common argument are also tried together, and then the
+    earlier row must decide: whatever could mend the line has to stand in it.
     """
     if not blamed:
         (blamed,) = changes

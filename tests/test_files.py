@@ -74,7 +74,7 @@ def test_reading_maps_and_takes_no_memory(tmp_path: Path) -> None:
         large[-1] = 7
     code = f"""if True:
         import resource
-        from poolgrad.files import read_array
+        from poolgrad.arrays.files import read_array
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         array = read_array({str(tmp_path / "large.npy")!r})
         assert array[-1] == 7

@@ -120,7 +120,7 @@ def test_kernels_on_a_cpu_without_half_conversion(tmp_path: Any) -> None:
     """On the x86-64 baseline the integer way is chosen, and float16 gradients come out the same."""
     program = """if True:
         import numpy as np, poolgrad
-        from poolgrad.kernels import halves
+        from poolgrad.kernels.jit import halves
         assert not halves.target_has_half_conversion()
         grad = np.arange(-32, 32, dtype=np.float16).reshape(1, 4, 4, 4) / 7
         result = poolgrad.avg_pool2d_backward(grad, (1, 4, 8, 8), 2)

@@ -70,11 +70,11 @@ def test_operators_are_named_in_their_own_files_only() -> None:
     names = [
         name for operator in poolgrad.operators.REGISTRY.values() for name in (operator.name, operator.python_name)
     ]
-    allowed = ("operators", "functional", "torch", "selftest")
+    allowed = ("operators", "functional", "selftest")
     wrong = [
         f"{path.relative_to(PACKAGE)}: {name}"
         for path in MODULES
-        if layer_of(path) not in allowed
+        if layer_of(path) not in allowed and path.name != "environment.py"  # which has a whole program in C
         for name in names
         if name in _code(path)
     ]

@@ -86,9 +86,39 @@ def test_refused_calls_need_no_kernels() -> None:
 def test_first_call_ever_says_that_it_compiles_and_the_second_process_does_not(tmp_path: Path) -> None:
     first, second = (python(CALL, POOLGRAD_CACHE_DIR=str(tmp_path / "cache")) for _ in range(2))
     assert first.returncode == second.returncode == 0, first.stderr + second.stderr
-    assert first.stderr.count("compiling") == 1
+    kept = f"it is kept in {tmp_path / 'cache'}"
+    assert (
+        first.stderr == f"poolgrad: compiling the kernel average_lanes in float32 for this CPU, some seconds; {kept}\n"
+    )
     assert second.stderr == ""
     assert first.stdout == second.stdout
+
+
+def test_every_kernel_that_is_compiled_is_told(tmp_path: Path) -> None:
+    both = "; ".join((CALL, CALL.partition("; ")[2].replace("float32", "float64")))
+    for told in (["average_lanes in float32", "average_lanes in float64"], []):
+        done = python(both, POOLGRAD_CACHE_DIR=str(tmp_path))
+        assert re.findall(r"compiling the kernel (.*) for this CPU", done.stderr) == told
+        assert len(done.stderr.splitlines()) == len(told)
+
+
+def test_versions_of_numba_have_files_of_their_own(tmp_path: Path) -> None:
+    """Each throws away what it takes for another one's: two that share a directory would compile in every process."""
+    for version, compiles in (("0.1", 1), ("0.2", 1), ("0.1", 0), ("0.2", 0)):
+        done = python(f"import numba; numba.__version__ = {version!r}; {CALL}", POOLGRAD_CACHE_DIR=str(tmp_path))
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("compiling") == compiles
+
+
+@pytest.mark.parametrize("wish", ["IPythonCacheLocator", "no.such.Locator"])
+def test_where_the_users_functions_are_kept_is_no_matter_of_kernels(tmp_path: Path, wish: str) -> None:
+    for compiles in (1, 0):
+        done = python(CALL, POOLGRAD_CACHE_DIR=str(tmp_path), NUMBA_CACHE_LOCATOR_CLASSES=wish)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("compiling") == compiles
+        assert "0.25" in done.stdout
+    code = f"{CALL}; import numba; print(getattr(numba.config, 'CACHE_LOCATOR_CLASSES', {wish!r}))"
+    assert python(code, NUMBA_CACHE_LOCATOR_CLASSES=wish).stdout.endswith(f"{wish}\n"), "it still holds for them"
 
 
 THREE_KERNELS = """
@@ -158,7 +188,7 @@ def test_code_under_a_wrong_name_is_compiled_again(tmp_path: Path) -> None:
     """Two kinds of one kernel have files of their own, so that processes do not mix them up; and if somebody did?"""
     both = "; ".join((CALL, CALL.partition("; ")[2].replace("float32", "float64")))
     assert python(both, POOLGRAD_CACHE_DIR=str(tmp_path)).returncode == 0
-    one, other = tmp_path.rglob("average_small_planes*.nbc")
+    one, other = tmp_path.rglob("*average_small_planes*.nbc")
     other.write_bytes(one.read_bytes())
     for compiles in (1, 0):
         done = python(both, POOLGRAD_CACHE_DIR=str(tmp_path))
@@ -206,6 +236,19 @@ def test_without_a_home_what_is_kept_belongs_to_the_user_alone(tmp_path: Path, m
     directory._among_temporary_files.cache_clear()
 
 
+def test_a_home_that_can_not_be_written(tmp_path: Path) -> None:
+    """What is compiled is kept in a directory of the user's alone, for later processes too."""
+    (tmp_path / "home").write_text("a file where a directory is wanted")
+    surroundings = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": "", "TMPDIR": str(tmp_path)}
+    own = tmp_path / f"poolgrad-{os.getuid()}"
+    for told in (f"it is kept in {own}\n", ""):
+        done = python(CALL, POOLGRAD_CACHE_DIR="", **surroundings)
+        assert "0.25" in done.stdout
+        assert done.stderr.endswith(told)
+        assert (done.stderr == "") == (told == "")
+    assert own.stat().st_mode & 0o777 == 0o700
+
+
 def test_kernels_are_compiled_where_the_users_functions_are_not(tmp_path: Path) -> None:
     for compiles in (1, 0):
         done = python(CALL, POOLGRAD_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="1")
@@ -218,8 +261,10 @@ def test_kernels_are_compiled_where_the_users_functions_are_not(tmp_path: Path) 
 
 def test_cache_that_can_not_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a file where a directory is wanted")
-    done = python(CALL, POOLGRAD_CACHE_DIR=str(tmp_path / "file" / "below"))
+    chosen = tmp_path / "file" / "below"
+    done = python(CALL, POOLGRAD_CACHE_DIR=str(chosen))
     assert done.returncode == 0, done.stderr
+    assert done.stderr.endswith(f"{chosen} can't be written, so it is not kept\n")
     assert "0.25" in done.stdout
 
 

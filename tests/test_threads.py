@@ -17,7 +17,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from numba import types
@@ -28,6 +27,7 @@ from poolgrad.base.products import ANY
 from poolgrad.base.tensor import Tensor, contiguous_strides
 from poolgrad.contract.engine import prepare
 from poolgrad.kernels.jit import machine
+from poolgrad.kernels.jit.compiling import KernelCompiler, compiling, to_compile
 from poolgrad.kernels.jit.memory import write_i64
 from poolgrad.kernels.runtime import team
 from poolgrad.kernels.runtime.runner import kernel_signature
@@ -78,7 +78,10 @@ def complain(records: Any, one: int, two: int, floats: int, integers: int, begin
 @cache
 def machine_code_of(kernel: Callable[..., int]) -> Any:
     signature = kernel_signature(2, "float32")
-    return numba.njit(signature)(kernel).overloads[signature.args]
+    dispatcher = to_compile(kernel, KernelCompiler)
+    with compiling():
+        dispatcher.compile(signature)
+    return dispatcher.overloads[signature.args]
 
 
 def address_of(kernel: Callable[..., int]) -> int:

@@ -66,4 +66,4 @@ def run(*command: object, **settings: Any) -> subprocess.CompletedProcess[str]:
 
 def complaints(text: str | None) -> str:
     """What was written to stderr, but for the news that kernels are compiled, which whoever runs first is told."""
-    return re.sub(r"^poolgrad: compiling kernels.*\n", "", text or "", flags=re.MULTILINE)
+    return re.sub(r"^poolgrad: compiling .*\n", "", text or "", flags=re.MULTILINE)

@@ -161,6 +161,7 @@ def test_ctrl_c_leaves_whole_files_or_none_and_the_next_run_goes_on(tmp_path: Pa
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=PATIENCE)
     assert running.returncode == 130, errors
+    assert one_line(errors.splitlines(keepends=True)[-1]).startswith("poolgrad: interrupted; what is finished is kept")
     assert "Traceback" not in errors
     assert errors.splitlines()[-1] == (
         "poolgrad: interrupted; what is finished is kept, and the same command goes on from there"
@@ -183,6 +184,34 @@ def test_ctrl_c_leaves_whole_files_or_none_and_the_next_run_goes_on(tmp_path: Pa
 
 
 # verify
+
+
+def test_ctrl_c_ends_golden_in_the_middle_of_a_kernel(tmp_path: Path) -> None:
+    """Such windows with such a stride take minutes, with numbers in the result from the first moment on."""
+    case = {
+        "operator": "aclnnAvgPool2dBackward",
+        "gradOutput": {"dtype": "float32", "shape": [1, 1, 2273, 2273]},
+        "self": {"dtype": "float32", "shape": [1, 1, 3072, 3072]},
+        **{"kernelSize": [800, 800], "stride": [1, 1], "padding": [0, 0], "ceilMode": False},
+        **{"countIncludePad": True, "divisorOverride": 0, "cubeMathType": 0, "name": "long"},
+    }
+    file, root = write(tmp_path, "cases", (case,)), tmp_path / "golden"
+    command = [sys.executable, "-m", "poolgrad", "golden", str(file), "-o", str(root)]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not any(np.fromfile(part, "f4", 8, offset=128).any() for part in root.glob("long/.golden.*part*")):
+            assert running.poll() is None, running.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=30)
+    finally:
+        running.kill()
+        running.wait()
+    assert running.returncode == 130, errors
+    assert "interrupted" in errors
+    assert not list(root.iterdir())
 
 
 def test_missing_outputs_are_a_no(made: Path) -> None:

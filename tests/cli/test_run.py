@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -232,5 +235,38 @@ def test_an_interrupted_run_leaves_nothing() -> None:
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=60)
     assert running.returncode == 130, said
+    assert said.endswith("poolgrad: interrupted\n")
     assert "Traceback" not in said
     assert os.listdir() == ["g.npy"]
+
+
+# So large windows with so small a stride take minutes; nobody waits that long.
+LONG = ("--x", "1,1,3072,3072", "--kernel-size", "800", "--stride", "1")
+
+
+def test_a_long_run_says_how_far_it_is_and_ctrl_c_ends_it() -> None:
+    """In a terminal, a moment after its kernel has begun."""
+    write_array("g.npy", np.ones((1, 1, 2273, 2273), np.float32))
+    ours, its = pty.openpty()
+    call = [sys.executable, "-m", "poolgrad", "run", AVG, "--grad-output", "g.npy", *LONG, "-o", "out.npy"]
+    running = subprocess.Popen(call, stdout=its, stderr=its, env=os.environ | {"TERM": "xterm", "COLUMNS": "100"})
+    os.close(its)
+    seen = ""
+
+    def read() -> str:
+        nonlocal seen
+        with contextlib.suppress(OSError):  # the other end is closed
+            seen += os.read(ours, 1 << 16).decode(errors="replace")
+        return seen
+
+    try:
+        while not re.search(r"aclnnAvgPool2dBackward.*[1-9]%.*\d:\d\d:\d\d", read()):
+            assert running.poll() is None, seen
+        running.send_signal(signal.SIGINT)
+        assert running.wait(30) == 130
+        assert "poolgrad: interrupted" in read()
+        assert os.listdir() == ["g.npy"]
+    finally:
+        running.kill()
+        running.wait()
+        os.close(ours)

@@ -10,13 +10,25 @@ from pathlib import Path
 
 
 def cache_directory() -> Path:
-    """POOLGRAD_CACHE_DIR, else the user's cache directory."""
+    """POOLGRAD_CACHE_DIR, else the user's cache directory, else a directory of the user's among temporary files."""
     chosen = os.environ.get("POOLGRAD_CACHE_DIR")
     if chosen:
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     # A path that still begins with "~" means that there is no home directory.
-    return _among_temporary_files() if base.startswith("~") else Path(base) / "poolgrad"
+    usual = Path(base) / "poolgrad"
+    return _among_temporary_files() if base.startswith("~") or not can_be_written(usual) else usual
+
+
+@cache
+def can_be_written(directory: Path) -> bool:
+    """Whether files can be made in a directory, which is made if need be."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            return True
+    except OSError:
+        return False
 
 
 @cache

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from .. import __version__
 from ..arrays.files import BadFile, in_bytes
 from ..run import threads
+from ..run.waiting import looking
 from .data import Piece
 from .judging import judge
 from .model import BadCase, Case
@@ -179,6 +180,9 @@ def _schedule(
         if stop.is_set():
             raise _Stopped
 
+    def submit(task: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        return pool.submit(_with_looks, pause, task, *arguments)
+
     running: dict[Future[Any], Work] = {}
     more = True
     while more or running:
@@ -186,7 +190,7 @@ def _schedule(
             work, piece = next(tasks, (None, (0, 0)))
             more = work is not None
             if work is not None:
-                running[pool.submit(work.run, piece, pause)] = work
+                running[submit(work.run, piece, pause)] = work
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             work, record = running.pop(future), future.result()
             if record is not None:
@@ -195,7 +199,13 @@ def _schedule(
             advance(1 / len(work.pieces))
             work.left -= 1
             if not work.left:
-                running[pool.submit(work.close)] = work
+                running[submit(work.close, pause)] = work
+
+
+def _with_looks(pause: Callable[[], None], task: Callable[..., Any], *arguments: Any) -> Any:
+    """Do a task whose kernels, too, stop if a pause ends it."""
+    with looking(lambda share: pause()):
+        return task(*arguments)
 
 
 def default_jobs() -> int:

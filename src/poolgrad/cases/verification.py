@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 
 from ..arrays.files import SUFFIXES, BadFile, read_array
 from ..base.status import ACLNN_SUCCESS, name_of
-from ..precision import Comparison, NotComparable, compare
+from ..precision import Comparison, NotComparable
+from ..precision.comparing import Tensors, judge_tensors
 from ..precision.limits import WITH_THIRD_PARTY
 from .data import Array
 from .golden import Entry
@@ -62,9 +64,15 @@ def verify(
         if entries[case.name].digest != digest(case):
             raise BadFile(f"{root}: the case {case.name!r} has changed since; run poolgrad golden again")
 
+    stop = threading.Event()
+
+    def pause(elements: int) -> None:
+        if stop.is_set():
+            raise _Stopped
+
     def one(case: Case) -> Outcome:
         try:
-            return _outcome(case, entries[case.name], root, actual, standard)
+            return _outcome(case, entries[case.name], root, actual, standard, pause)
         except (BadFile, NotComparable) as error:
             return Outcome(case.name, BAD, str(error))
 
@@ -72,10 +80,17 @@ def verify(
     try:
         yield from pool.map(one, cases)
     finally:
+        stop.set()
         pool.shutdown(cancel_futures=True)
 
 
-def _outcome(case: Case, made: Entry, root: Path, actual: Path, standard: str | None) -> Outcome:
+class _Stopped(Exception):
+    """Someone pressed Ctrl-C."""
+
+
+def _outcome(
+    case: Case, made: Entry, root: Path, actual: Path, standard: str | None, pause: Callable[[int], None]
+) -> Outcome:
     name, status = directory_name(case.name), made.status
     if status != case.expected:
         return Outcome(case.name, FAIL, surprise(case.expected, status, made.message))
@@ -86,22 +101,26 @@ def _outcome(case: Case, made: Entry, root: Path, actual: Path, standard: str | 
         if told is None:
             return Outcome(case.name, REFUSED, f"status {_named(status)}; no output to compare")
         return Outcome(case.name, PASS, f"status {_named(status)}, as expected")
-    return min((_compared(case, output, root, actual, standard) for output in case.outputs), key=lambda o: o.rank)
+    found = (_compared(case, output, root, actual, standard, pause) for output in case.outputs)
+    return min(found, key=lambda outcome: outcome.rank)
 
 
-def _compared(case: Case, output: str, root: Path, actual: Path, standard: str | None) -> Outcome:
+def _compared(
+    case: Case, output: str, root: Path, actual: Path, standard: str | None, pause: Callable[[int], None]
+) -> Outcome:
     """One output; files of further ones have its name behind an underscore."""
     name, tensor, made = directory_name(case.name), case.tensor(output), file_of(case, output)
     which = made.removeprefix(GOLDEN).removesuffix(".npy")
     standard = standard or case.standard or "mixed"
-    arrays: dict[str, Array | None] = {"actual": None, "third_party": None}
+    arrays: dict[str, Array] = {}
     for part in ("actual", "third_party") if standard in WITH_THIRD_PARTY else ("actual",):
         path = _found(actual, name, part, which)
         if path is None:
             return Outcome(case.name, MISSING, f"there is no {actual / name / part}{which}.npy or .bin")
         arrays[part] = read_array(path, dtype=tensor.dtype, shape=tensor.shape)
     golden = read_array(root / name / made, dtype=tensor.dtype, shape=tensor.shape)
-    found = compare(arrays["actual"], golden, standard, third_party=arrays["third_party"], hf32=_is_hf32(case))
+    tensors = Tensors(arrays["actual"], golden, arrays.get("third_party"))
+    found = judge_tensors(tensors, standard, hf32=_is_hf32(case), advance=pause)
     text = found.summary().removeprefix(f"{found.verdict} ")
     return Outcome(case.name, PASS if found.passed else FAIL, f"{output}: {text}" if which else text, found)
 

@@ -23,6 +23,7 @@ from .naming import directory_name
 RECORD = "case.json"
 GOLDEN = "golden"
 HEADER, PAGE = 128, 4096  # bytes before an array, and what disks are given out by
+HASHED_AT_ONCE = 1 << 20
 
 
 def file_of(case: Case, parameter: str) -> str:
@@ -88,7 +89,7 @@ class Work:
             except IndexRangeError:
                 self._bad_index.set()
 
-    def close(self) -> dict[str, Any]:
+    def close(self, pause: Callable[[], None]) -> dict[str, Any]:
         """Give the files their names, and write the record. A bad index leaves inputs only, and its status."""
         error = self._index_error() if self._bad_index.is_set() else None
         if error is not None:
@@ -98,7 +99,7 @@ class Work:
         self._arrays.clear()
         self._inputs.close()
         self._output.close()
-        record = self._record(error)
+        record = self._record(error, pause)
         write_text(self.directory / RECORD, json.dumps(record, ensure_ascii=False) + "\n")
         return record
 
@@ -108,6 +109,8 @@ class Work:
         _drop(self._output)
         _drop(self._inputs)
         with contextlib.suppress(OSError):
+            for name in self.case.tensors:  # they may have got their names already
+                (self.directory / file_of(self.case, name)).unlink(missing_ok=True)
             self.directory.rmdir()  # if nothing is in it
 
     def _index_error(self) -> IndexRangeError | None:
@@ -117,21 +120,24 @@ class Work:
             return error
         return None
 
-    def _record(self, error: IndexRangeError | None) -> dict[str, Any]:
+    def _record(self, error: IndexRangeError | None, pause: Callable[[], None]) -> dict[str, Any]:
         case = self.case
         names = [name for name in case.tensors if error is None or name not in case.outputs]
         return {
             **entry(case, ACLNN_SUCCESS if error is None else error.status, None if error is None else str(error)),
             "poolgrad": __version__,
-            "tensors": {name: self._file(name) for name in names},
+            "tensors": {name: self._file(name, pause) for name in names},
         }
 
-    def _file(self, name: str) -> dict[str, Any]:
+    def _file(self, name: str, pause: Callable[[], None]) -> dict[str, Any]:
         tensor, file = self.case.tensor(name), file_of(self.case, name)
         with open(self.directory / file, "rb") as opened:
-            sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
+            sha256 = hashlib.sha256()
+            while block := opened.read(HASHED_AT_ONCE):
+                pause()
+                sha256.update(block)
             size = os.fstat(opened.fileno()).st_size
-        return {"file": file, "dtype": tensor.dtype, "shape": tensor.shape, "bytes": size, "sha256": sha256}
+        return {"file": file, "dtype": tensor.dtype, "shape": tensor.shape, "bytes": size, "sha256": sha256.hexdigest()}
 
 
 def entry(case: Case, status: int, message: str | None) -> dict[str, Any]:

@@ -7,9 +7,10 @@ import contextlib
 import inspect
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from .. import __version__
 from ..arrays.files import BadFile
@@ -22,12 +23,25 @@ from .explain import explain
 from .golden import golden
 from .run import run
 from .support import support
-from .terminal import BadInput, errors
+from .terminal import BadInput, Interrupted, errors
 from .verify import verify
 from .view import view
 
+INTERRUPTED = 130  # what shells answer for a program that Ctrl-C ended
+
+
+class _Commands(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        """Typer itself would end without a word after Ctrl-C."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted(str(error)) from error
+
+
 app = typer.Typer(
     name="poolgrad",
+    cls=_Commands,
     help="Golden results, verdicts and contract answers for CANN's pooling gradients, on the CPU.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -84,7 +98,7 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line. Exit code 0: yes, done; 1: the answer is no; 2: bad usage or a bad file."""
+    """Run the command line. Exit code 0: yes, done; 1: the answer is no; 2: bad usage or a bad file; 130: Ctrl-C."""
     try:
         try:
             app()
@@ -93,6 +107,10 @@ def main() -> None:
                 sys.stdout.flush()
     except (BadInput, BadFile) as error:
         _refuse(str(error))
+    except Interrupted as error:
+        _tell(f"interrupted; {error}" if str(error) else "interrupted")
+        # All files are whole or gone by now. Python would first wait for a kernel that is being compiled, and tidy up.
+        os._exit(INTERRUPTED)
     except BrokenPipeError:  # `poolgrad ... | head` has seen enough
         _forget_output()
         sys.exit(1)
@@ -107,6 +125,10 @@ def _forget_output() -> None:
 
 
 def _refuse(reason: str) -> None:
-    with contextlib.suppress(OSError):  # there may be nobody to tell
-        errors.print(f"poolgrad: {reason}", style="red", markup=False, highlight=False, soft_wrap=True)
+    _tell(reason)
     sys.exit(2)
+
+
+def _tell(text: str) -> None:
+    with contextlib.suppress(OSError):  # there may be nobody to tell
+        errors.print(f"poolgrad: {text}", style="red", markup=False, highlight=False, soft_wrap=True)

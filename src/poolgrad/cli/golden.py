@@ -58,6 +58,8 @@ def golden(
                 facts={"file": str(cases), "seed": seed, "product": name},
                 advance=lambda cases: bar.advance(TaskID(0), cases),
             )
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt("what is finished is kept, and the same command goes on from there") from error
     except MemoryError as error:
         raise BadInput(f"there is not enough memory ({error}); use fewer --jobs") from error
     if as_json:

@@ -16,7 +16,7 @@ from ..run.calls import one_or_all
 from .answers import as_data, error_as_data, show
 from .line import DType, Format, IndicesDType, Line, Shape, option, takes_call
 from .names import OperatorName, ProductName, operator_named, product_named
-from .terminal import NO, AsJson, BadInput, errors, print_json, screen
+from .terminal import NO, AsJson, BadInput, percentage, print_json, screen
 
 if TYPE_CHECKING:
     from ..cases.model import Case, CaseTensor
@@ -121,11 +121,13 @@ def _targets(case: Case, files: Sequence[Path]) -> list[tuple[Path, CaseTensor]]
 def _compute(case: Case, product: Product, arrays: Mapping[str, Any], files: Sequence[Path]) -> None:
     """The call, with the files' memory as its outputs."""
     from ..arrays.files import create_array
+    from ..run.waiting import looking
     from .computing import compute
 
     inputs = {p.name: arrays.get(p.name, case.tensor(p.name).shape) for p in case.operator.inputs}
     options = {"data_format": case.of(Role.INPUT).format} if case.is_channels_last else {}
-    with errors.status(f"{case.operator.name} ..."), ExitStack() as opened:
+    with percentage(case.operator.name) as look, ExitStack() as opened:
         targets = _targets(case, files)
         results = tuple(opened.enter_context(create_array(path, t.dtype, t.shape)) for path, t in targets)
-        compute(case, product, inputs, out=one_or_all(results), **options)
+        with looking(look):
+            compute(case, product, inputs, out=one_or_all(results), **options)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 
 class _Screen(Console):
@@ -35,6 +43,10 @@ INTERRUPTED = 130  # and of one that Ctrl-C has ended
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
+class Interrupted(Exception):
+    """Someone pressed Ctrl-C; the text says what to do next, if anything."""
+
+
 class BadInput(Exception):
     """A file or an argument that can't be used: one line that says what was expected, what came, what to change."""
 
@@ -57,7 +69,20 @@ def interruptible(advice: str) -> Iterator[None]:
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Progress]:
     """A bar on stderr that vanishes when done, and is never there in pipes. Its only task has the number 0."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with _bar(what, total, MofNCompleteColumn()) as bar:
+        yield bar
+
+
+@contextmanager
+def percentage(what: str) -> Iterator[Callable[[float], None]]:
+    """The same for one long step: what is yielded is to be told the share that is done, from 0 to 1."""
+    with _bar(what, 1, TaskProgressColumn()) as bar:
+        yield lambda share: bar.update(bar.task_ids[0], completed=share)
+
+
+@contextmanager
+def _bar(what: str, total: int, count: ProgressColumn) -> Iterator[Progress]:
+    columns = (TextColumn("{task.description}"), BarColumn(), count, TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         bar.add_task(what, total=total)
         yield bar

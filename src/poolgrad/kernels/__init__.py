@@ -156,7 +156,7 @@ def _load_kernel(name: str, compute: str) -> int:
     function = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     # How many tensors it takes its parameters tell.
     tensors = function.__code__.co_argcount - len(("records", "floats", "integers", "begin", "end", "unit"))
-    return compiled_address(function, kernel_signature(tensors, compute))
+    return compiled_address(function, kernel_signature(tensors, compute), f"{name} in {compute}")
 
 
 @cache

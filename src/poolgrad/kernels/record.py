@@ -70,6 +70,8 @@ _NUMBER_FIELDS = (
     "wide",  # from row to row of expanded rows
     "depth_slots",  # batches to keep, powers of two
     "row_slots",
+    "control",  # the address of what a run shares with whoever waits for it; 0 if nobody may stop it (stopping.py)
+    "pace",  # a large unit looks there every so many steps, a power of two less one
 )
 RECORD = np.dtype(
     [(name, np.int64, (3,)) for name in _AXIS_FIELDS]

@@ -139,8 +139,9 @@ def plan_average(call: Call, threads: int) -> Plan:
         )
     kernel, units, floats, integers = booked or ("", 0, 0, 0)
     # Lanes are worked on together, so a part of fewer would gain nothing.
-    parts = views.parts(-(-units // LANES) if kernel == "average_small_planes" else units)
-    return Plan(call, kernel, compute, record, (grad, result), units, parts, floats, integers)
+    grain = LANES if kernel == "average_small_planes" else 1
+    parts = views.parts(-(-units // grain))
+    return Plan(call, kernel, compute, record, (grad, result), units, parts, floats, integers, grain)
 
 
 class Views(NamedTuple):

@@ -94,6 +94,7 @@ class _Way(NamedTuple):
     units: int
     floats: int = 0
     integers: int = 0
+    grain: int = 1  # units that lie side by side in memory
 
 
 def plan_maximum(call: Call, threads: int) -> Plan:
@@ -144,6 +145,7 @@ def plan_maximum(call: Call, threads: int) -> Plan:
         parts=max(1, min(parts, way.units)),
         floats=way.floats if count else 0,
         integers=way.integers if count else 0,
+        grain=way.grain,
     )
 
 
@@ -172,13 +174,14 @@ def _by_channels_last_blocks(record: Record, axes: _Axes, views: _Views, count: 
         return None
     if not record["plain"]:
         return None
-    at_once = min(views[2].planes.shape[1], MOST_CHANNELS_AT_ONCE)
+    channels = views[2].planes.shape[1]
+    at_once = min(channels, MOST_CHANNELS_AT_ONCE)
     floats, integers = BLOCK_SIDE**2 * at_once, 2 * LONGEST_BLOCK_TABLE + at_once
     if not _fits(record, floats + integers, parts):
         return None
     _set_windows(record, axes)
     record["chunk"] = at_once
-    return _Way(f"max_channels_last_k{rows.kernel}s{rows.stride}", count // LANES, floats, integers)
+    return _Way(f"max_channels_last_k{rows.kernel}s{rows.stride}", count // LANES, floats, integers, channels // LANES)
 
 
 def _by_channels_last(record: Record, axes: _Axes, views: _Views, count: int, parts: int) -> _Way | None:
@@ -199,7 +202,7 @@ def _by_channels_last(record: Record, axes: _Axes, views: _Views, count: int, pa
     record["tile"], record["longer"] = together, row
     record["row_slots"], record["wide_row"] = slots, wide_row
     integers = 2 * together + 2 * rows.longest_run * columns.longest_run + 1
-    return _Way("max_channels_last", count // LANES, floats + _fallback_plane(record), integers)
+    return _Way("max_channels_last", count // LANES, floats + _fallback_plane(record), integers, channels // LANES)
 
 
 def _by_touching(record: Record, axes: _Axes, views: _Views, count: int, parts: int) -> _Way | None:
@@ -284,8 +287,9 @@ def _by_scatter(record: Record, views: _Views, count: int) -> _Way:
         return _Way("scatter_dense", count, chunk + scratch)
     record["chunk"] = chunk
     # Halves would need a float32 plane for each channel.
-    if record["direct"] and target.planes.shape[1] > 1 and all(v.planes.steps[1] == v.dtype.itemsize for v in views):
-        return _Way("scatter_channels_last", count)
+    channels = target.planes.shape[1]
+    if record["direct"] and channels > 1 and all(v.planes.steps[1] == v.dtype.itemsize for v in views):
+        return _Way("scatter_channels_last", count, grain=channels)
     return _Way("scatter", count, chunk + (0 if record["direct"] else plane_size + ROOM))
 
 

@@ -32,7 +32,6 @@ CODES = {
 
 # One part's scratch should stay in a core's second-level cache; all parts together stay well below 64 MB.
 PART_BUDGET, TOTAL_BUDGET = 1 << 20, 32 << 20
-MOST_PARTS = 64
 MOST_WINDOWS_AT_ONCE = 4096
 # Outputs that no cache will hold are written past it.
 STREAM_FROM = 32 << 20
@@ -55,6 +54,7 @@ class Plan:
     parts: int
     floats: int  # scratch elements of the compute dtype, per part
     integers: int  # scratch int64 elements, per part
+    grain: int = 1  # units that are worked on together: a run in steps takes so many at once, or multiples
 
     @cached_property
     def nested_outputs(self) -> bool:
@@ -84,8 +84,7 @@ def compute_dtype(storage: DType) -> str:
 
 def parts_for(threads: int, units: int, *tensors: Tensor) -> int:
     traffic = sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
-    # Beyond MOST_PARTS the scratch of all threads together would pass its bound.
-    return max(1, min(threads, units, traffic // BYTES_PER_PART, MOST_PARTS))
+    return max(1, min(threads, units, traffic // BYTES_PER_PART))
 
 
 def power_of_two(n: int) -> int:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import math
+import time
 from collections import deque
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -17,8 +19,9 @@ from ..contract.parameters import Role
 from ..contract.pooling import layout_of, spatial_sizes
 from ..kernels import kernel_address, load_run
 from ..kernels.runtime.task import APART, DONE, MOST_TENSORS, TASK
-from ..plans.plan import Plan
+from ..plans.plan import Plan, power_of_two
 from . import threads
+from .waiting import Control, can_be_stopped
 
 Tensors = tuple[int, int, int]
 
@@ -28,14 +31,23 @@ KEPT_SCRATCH = 1 << 21
 FREE_SCRATCH: deque[tuple[int, object]] = deque(maxlen=16)
 
 
+# Runs that read and write less take a moment, whatever they compute. Of others it is known after the first one, unless
+# there is so much that it depends on where the memory comes from: a file, say.
+SURELY_QUICK, PERHAPS_SLOW = 1 << 20, 1 << 28
+QUICK_SECONDS = 0.05
+# Elements between two looks of a kernel in the middle of a unit, about.
+LOOK_AFTER = 1 << 18
+
+
 class Task:
     """A plan as compiled code is told it: made once, run any number of times."""
 
-    __slots__ = ("_enter", "_memory", "address", "helpers", "large", "plan")
+    __slots__ = ("_enter", "_memory", "address", "helpers", "large", "plan", "quick")
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.helpers = plan.parts - 1
+        self.quick = plan.traffic < SURELY_QUICK  # nobody need be able to stop it
         self.large = plan.scratch_bytes > KEPT_SCRATCH
         tensors = [plan.call.tensor(name) for name in plan.tensors]
         self._memory = np.zeros(1, TASK)
@@ -43,6 +55,7 @@ class Task:
         told["kernel"], told["tensors"] = kernel_address(plan.kernel, plan.compute), len(tensors)
         told["double"], told["record"] = plan.compute == FLOAT64.name, plan.record.ctypes.data
         told["units"], told["parts"] = plan.units, plan.parts
+        told["grain"] = plan.grain
         told["part_bytes"], told["integer_bytes"] = plan.part_bytes, 8 * plan.integers
         told["outputs"], told["nested"] = len(plan.call.operator.outputs), plan.nested_outputs
         for place, tensor in enumerate(tensors):
@@ -53,6 +66,8 @@ class Task:
     def run(self, form: int, one: int, two: int, three: int = 0) -> int:
         """Run on tensors in one of the forms of kernels/runtime/task.py, which has the answers too; scratch is found
         here."""
+        if not self.quick and can_be_stopped():
+            return self._run_for_long(form, one, two, three)
         team = threads.team_for(self.helpers) if self.helpers else 0
         scratch = _new_scratch(self.plan.scratch_bytes) if self.large else take_scratch()
         try:
@@ -60,6 +75,22 @@ class Task:
         finally:
             if not self.large:
                 FREE_SCRATCH.append(scratch)
+
+    def _run_for_long(self, form: int, one: int, two: int, three: int) -> int:
+        """The same if it may take long: whatever is raised meanwhile, as by Ctrl-C, stops it."""
+        plan, control = self.plan, Control(self.plan.units)
+        record, told = plan.record.copy(), self._memory.copy()
+        record["control"] = control.address
+        row = int(record["size"][0][2]) * plan.grain
+        record["pace"] = power_of_two(max(1, LOOK_AFTER // row)) - 1
+        told["record"] = record.ctypes.data
+        team = threads.team_for(self.helpers) if self.helpers else 0
+        address, _scratch = _new_scratch(plan.scratch_bytes)
+        begun = time.perf_counter()
+        answer = control.wait_for(partial(self._enter, told.ctypes.data, address, team, form, one, two, three))
+        took = time.perf_counter() - begun
+        self.quick = answer == DONE and took < QUICK_SECONDS and plan.traffic < PERHAPS_SLOW
+        return answer
 
     def execute(self, tensors: Tensors, scratch: int) -> None:
         """Run on memory: tensors as ``arrange`` gives them, and the address of ``plan.scratch_bytes`` of scratch.

@@ -11,29 +11,42 @@ import ctypes
 import operator
 import os
 import threading
+import warnings
 from typing import Any
 
 import numpy as np
 
 from ..kernels import load_run_together, load_worker
+from .processors import available_processors
+
+# With more threads the scratch memory of all of them together would pass its bound.
+MOST_THREADS = 64
 
 
 def _default_count() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on Linux
-        return os.cpu_count() or 1
+    """POOLGRAD_NUM_THREADS, else OMP_NUM_THREADS, as other libraries have it, else what the system gives us."""
+    text = os.environ.get("POOLGRAD_NUM_THREADS")
+    wanted = _number(text)
+    if text and wanted is None:
+        warnings.warn(f"POOLGRAD_NUM_THREADS must be an integer of at least 1, got {text!r}; ignored", stacklevel=2)
+    if wanted is None:
+        wanted = _number(os.environ.get("OMP_NUM_THREADS", "").partition(",")[0])  # it may have more, for inner levels
+    return min(wanted or available_processors(), MOST_THREADS)
+
+
+def _number(text: str | None) -> int | None:
+    text = (text or "").strip()
+    return int(text[:9]) or None if text.isascii() and text.isdigit() else None
 
 
 count = _default_count()
 # Whether somebody set the number. Else it is torch's own for calls on torch tensors.
-is_set = False
+is_set = _number(os.environ.get("POOLGRAD_NUM_THREADS")) is not None
 
 
 def count_beside(torch: Any) -> int:
     """How many threads a large call on tensors of ``torch`` uses: as many as torch would, if nobody set a number."""
-    number: int = count if is_set else torch.get_num_threads()
-    return number
+    return count if is_set else min(torch.get_num_threads(), MOST_THREADS)
 
 
 def get_num_threads() -> int:
@@ -42,12 +55,13 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Use exactly ``n`` threads for large calls, also beyond the number of cores.
+    """Use exactly ``n`` threads for large calls, also beyond the number of cores, but never more than 64.
 
     Calls on torch tensors use as many as ``torch.get_num_threads()`` says, until this function is called once.
 
     Results do not depend on it, bit for bit. Small calls use fewer, down to one; so do all calls on systems other than
-    Linux and macOS.
+    Linux and macOS. Before this is called, POOLGRAD_NUM_THREADS or OMP_NUM_THREADS count, else the processors that this
+    process may use, by its affinity and the quota of its control group. A larger number than 64 is a warning, and 64.
 
     >>> import poolgrad
     >>> before = poolgrad.get_num_threads()
@@ -60,7 +74,9 @@ def set_num_threads(n: int) -> None:
     n = operator.index(n)
     if n < 1:
         raise ValueError(f"the number of threads must be at least 1, got {n}")
-    count, is_set = n, True
+    if n > MOST_THREADS:
+        warnings.warn(f"a call uses at most {MOST_THREADS} threads; got {n}, and set to {MOST_THREADS}", stacklevel=2)
+    count, is_set = min(n, MOST_THREADS), True
 
 
 class _Team:

@@ -15,6 +15,7 @@ from ..jit.memory import inlined_piece, piece, read_i64, write_i64
 from ..jit.vectors import as_unit, fence, write
 from ..record import BY_ELEMENTS, LANES, LONGEST_TABLE, NOTHING, ROOM, WIDE_ROOM
 from ..rows import store_row
+from ..runtime.stopping import shall_stop
 from .quotients import divide_row, scale_divisors
 from .spreading import fill, interleave, lay_windows, shifts_for, sum_fours
 from .sums import sum_rows, write_sum
@@ -247,6 +248,8 @@ def row_kernel(name: str, rows_of_plane: Any) -> Any:
         tabulate_runs(plan, scratch.runs)
         width, rows_per_plane = plan.size[COLUMNS], plan.size[DEPTH] * plan.size[ROWS]
         for left in range(0, width, plan.tile):
+            if shall_stop(plan, plan.tile, width, end - begin):
+                break
             tile = tile_of(plan, left, min(left + plan.tile, width))
             row = begin
             while row < end:

@@ -15,11 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 from numba.core.registry import cpu_target
 
 from ...base import windows
-from ...base.cache_directory import cache_directory
+from ...base.cache_directory import cache_directory, can_be_written
 from .compiling import KernelCompiler, compiling, to_compile
 
 _told = False
@@ -54,17 +55,18 @@ class _Impl(CompileResultCacheImpl):
 
 
 class KernelCache(FunctionCache):
-    """One kernel for one signature and one CPU, in files of its own.
+    """One kernel for one signature, one version of Numba and one CPU, in files of its own.
 
     Numba keeps all kinds of a function under one index, and two processes that add to it at once may leave one's code
-    under the other's name.
+    under the other's name. An index of another version it throws away.
     """
 
     _impl_class = _Impl
 
-    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+    def __init__(self, function: Callable[..., Any], signature: Any, what: str) -> None:
         super().__init__(function)
-        kind = repr((str(signature), cpu_target.target_context.codegen().magic_tuple()))
+        self._what = what
+        kind = repr((str(signature), numba.__version__, cpu_target.target_context.codegen().magic_tuple()))
         base = f"{self._impl.filename_base}-{hashlib.sha256(kind.encode()).hexdigest()[:16]}"
         self._cache_file = IndexDataCacheFile(self._cache_path, base, source_stamp())
 
@@ -83,7 +85,7 @@ class KernelCache(FunctionCache):
             with contextlib.suppress(OSError):  # an index that can't be read can't be added to
                 os.remove(self._cache_file._index_path)
         if found is None:
-            _tell_once()
+            _tell(self._what)
         return found
 
     def save_overload(self, signature: Any, data: Any) -> None:
@@ -91,11 +93,15 @@ class KernelCache(FunctionCache):
             super().save_overload(signature, data)
 
 
-def _tell_once() -> None:
+def _tell(what: str) -> None:
+    """Of what is no kernel, and takes a moment, only if nothing was told before."""
     global _told
-    if not _told:
+    if what or not _told:
         _told = True
-        print("poolgrad: compiling kernels for this CPU, once (some seconds)...", file=sys.stderr, flush=True)
+        where = cache_directory()
+        kept = f"it is kept in {where}" if can_be_written(where) else f"{where} can't be written, so it is not kept"
+        what = f"the kernel {what}" if what else "what calls kernels"
+        print(f"poolgrad: compiling {what} for this CPU, some seconds; {kept}", file=sys.stderr, flush=True)
 
 
 # Machine code lives as long as its dispatcher, and addresses of it are handed out.
@@ -108,13 +114,13 @@ def compiled(function: Callable[..., Any], signature: Any, *, nogil: bool = True
     What Python gets is Numba's own wrapper of the machine code. The dispatcher would look for the signature that fits,
     which takes longer than a small kernel.
     """
-    result = _compile(function, signature, nogil=nogil)
+    result = _compile(function, signature, "", nogil=nogil)
     return result.entry_point, _address(result)
 
 
-def compiled_address(function: Callable[..., Any], signature: Any) -> int:
-    """The same, for compiled code only."""
-    return _address(_compile(function, signature, no_cpython_wrapper=True, no_cfunc_wrapper=True))
+def compiled_address(function: Callable[..., Any], signature: Any, what: str = "") -> int:
+    """The same, for compiled code only; ``what`` is the name of a kernel, to tell people of."""
+    return _address(_compile(function, signature, what, no_cpython_wrapper=True, no_cfunc_wrapper=True))
 
 
 def _address(result: Any) -> int:
@@ -122,10 +128,10 @@ def _address(result: Any) -> int:
     return address
 
 
-def _compile(function: Callable[..., Any], signature: Any, **options: bool) -> Any:
+def _compile(function: Callable[..., Any], signature: Any, what: str, **options: bool) -> Any:
     dispatcher = to_compile(function, KernelCompiler, **options)
-    dispatcher._cache = KernelCache(function, signature)
     with compiling():
+        dispatcher._cache = KernelCache(function, signature, what)
         dispatcher.compile(signature)
     dispatcher.disable_compile()
     _COMPILED.append(dispatcher)

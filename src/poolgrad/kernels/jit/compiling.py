@@ -121,10 +121,15 @@ def to_compile(function: Any, compiler: type[KernelCompiler], **options: bool) -
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """People set NUMBA_DISABLE_JIT to step through functions of their own. Python can't run kernels: while these are
-    compiled, and what they need of Numba's, it does not hold."""
-    wish, config.DISABLE_JIT = config.DISABLE_JIT, 0
+    """People set NUMBA_DISABLE_JIT to step through functions of their own, and NUMBA_CACHE_LOCATOR_CLASSES to say where
+    these are kept. Python can't run kernels, and their place is known: while these are compiled, and what they need of
+    Numba's, neither holds."""
+    overruled = {"DISABLE_JIT": 0, "CACHE_LOCATOR_CLASSES": ""}
+    wishes = {name: getattr(config, name) for name in overruled if hasattr(config, name)}
+    for name in wishes:
+        setattr(config, name, overruled[name])
     try:
         yield
     finally:
-        config.DISABLE_JIT = wish
+        for name, wish in wishes.items():
+            setattr(config, name, wish)

@@ -15,6 +15,7 @@ from ..jit.memory import inlined_piece, piece, read_i64, write_i64
 from ..jit.vectors import fence, load, splat, store, stream
 from ..record import INT64, LANES, NOTHING, ROOM
 from ..rows import store_row
+from ..runtime.stopping import shall_stop_at
 from .fallback import scatter_channels
 
 
@@ -125,6 +126,8 @@ def max_channels_last(
         streaming = plain and plan.streaming and can_stream(plan, target)
         count, first, stop = splat_int(0), 0, 0
         for top in range(0, height, together):
+            if shall_stop_at(plan, top // together, (height + together - 1) // together, channels // LANES):
+                return NOTHING
             bottom = min(top + together, height)
             for h in range(top, bottom):
                 while stop < rows and stop * plan.stride[1] - plan.pad[1] <= h:

@@ -14,6 +14,7 @@ from ..jit.matching import all_lanes, equal, splat_int
 from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i64
 from ..jit.vectors import fence, load, stream
 from ..record import BLOCK_SIDE, INT64, LANES, LONGEST_BLOCK_TABLE, NOTHING
+from ..runtime.stopping import shall_stop_at
 from .fallback import scatter_channels
 from .pixel_blocks import Block, block_for, gatherer
 
@@ -151,8 +152,10 @@ def gather_image(
     found = equal(splat_int(0), splat_int(0))
     # From the first block that has pixels, or windows to check, to the last one.
     spare = block.before - block.checked
-    a = min(spare, plan.pad[1] // block.stride)
+    a, line = min(spare, plan.pad[1] // block.stride), 0
     while corner_of(plan, a, 0)[0] < plan.size[1] or a - spare < plan.out[1]:
+        if shall_stop_at(plan, line, plan.size[1] // BLOCK_SIDE + 1, channels // LANES):
+            return True
         b, listed = min(spare, plan.pad[2] // block.stride), False
         while corner_of(plan, 0, b)[1] < plan.size[2] or b - spare < plan.out[2]:
             first, last = corner_of(plan, 0, b - block.before)[1], corner_of(plan, 0, b + block.own - 1)[1]
@@ -169,7 +172,7 @@ def gather_image(
             if past:
                 stream_block(plan, a, b, target, room[0], channels, unit)
             b += block.own
-        a += block.own
+        a, line = a + block.own, line + 1
     return all_lanes(found)
 
 

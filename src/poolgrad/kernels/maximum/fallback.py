@@ -16,6 +16,7 @@ from ..jit.memory import add_at, inlined_piece, piece, read_f32, read_f64, read_
 from ..jit.vectors import type_as, write
 from ..record import BFLOAT16, FLOAT16, FLOAT32, NOTHING
 from ..rows import index_at, store_row
+from ..runtime.stopping import is_stopped
 
 
 @inlined_piece
@@ -54,19 +55,26 @@ def scatter_astray(plan: Any, source: int, pointers: int, target: int, plane: in
     layer_step, row_step, step, into = to[2], to[3], to[4], target
     if not plan.direct:
         layer_step, row_step, step, into = height * width * itemsize, width * itemsize, itemsize, plane
-    for i in range(size):
-        write(into + offset_of(plan, i, layer_step, row_step, step), 0, unit)
-    for i in range(windows_in(plan)):
-        row, ow = i // plan.out[2], i % plan.out[2]
+    for h in range(plan.size[0] * height):
+        if is_stopped(plan):
+            return NOTHING
+        for w in range(width):
+            write(into + offset_of(plan, h * width + w, layer_step, row_step, step), 0, unit)
+    for row in range(plan.out[0] * plan.out[1]):
+        if is_stopped(plan):
+            return NOTHING
         od, oh = row // plan.out[1], row % plan.out[1]
-        at = od * plan.index_steps[2] + oh * plan.index_steps[3] + ow * plan.index_steps[4]
-        index = index_at(pointers, at, plan.index_code)
-        if is_outside(index, size):
-            return i
-        at = od * plan.grad_steps[2] + oh * plan.grad_steps[3] + ow * plan.grad_steps[4]
-        add_at(into, offset_of(plan, index, layer_step, row_step, step), number_at(source + at, plan.code, unit))
+        for ow in range(plan.out[2]):
+            at = od * plan.index_steps[2] + oh * plan.index_steps[3] + ow * plan.index_steps[4]
+            index = index_at(pointers, at, plan.index_code)
+            if is_outside(index, size):
+                return row * plan.out[2] + ow
+            at = od * plan.grad_steps[2] + oh * plan.grad_steps[3] + ow * plan.grad_steps[4]
+            add_at(into, offset_of(plan, index, layer_step, row_step, step), number_at(source + at, plan.code, unit))
     if not plan.direct:
         for h in range(plan.size[0] * height):
+            if is_stopped(plan):
+                return NOTHING
             at = target + h // height * to[2] + h % height * to[3]
             store_row(at, to[4], plan.code, plane + h * row_step, width, unit)
     return NOTHING

@@ -17,6 +17,7 @@ from ..jit.memory import add_at, inlined_piece, piece, read_at, read_i32, read_i
 from ..jit.vectors import fence, itemsize, read, splat, store
 from ..record import BFLOAT16, FLOAT16, INT32, LANES, NOTHING
 from ..rows import fill_exactly, index_at, load_row, store_row, zero_row
+from ..runtime.stopping import MOST_AT_ONCE, is_stopped, shall_stop, shall_stop_at
 from .aliasing import place_for
 from .fallback import is_outside, offset_of
 
@@ -48,9 +49,15 @@ def row_at(plan: Any, target: int, h: int) -> int:
 def clear_plane(plan: Any, target: int) -> None:
     step = plan.result_steps[4]
     if is_one_row(plan, result_steps(plan)):
-        zero_row(target, step, plan.code, elements_in(plan))
+        size = elements_in(plan)
+        for first in range(0, size, MOST_AT_ONCE):
+            if is_stopped(plan):
+                break
+            zero_row(target + first * step, step, plan.code, min(MOST_AT_ONCE, size - first))
     else:
         for h in range(plan.size[0] * plan.size[1]):
+            if is_stopped(plan):
+                break
             zero_row(row_at(plan, target, h), step, plan.code, plan.size[2])
 
 
@@ -58,9 +65,16 @@ def clear_plane(plan: Any, target: int) -> None:
 def store_plane(plan: Any, target: int, plane: int, unit: Any) -> None:
     width, step = plan.size[2], plan.result_steps[4]
     if is_one_row(plan, result_steps(plan)):
-        store_row(target, step, plan.code, plane, elements_in(plan), unit)
+        size = elements_in(plan)
+        for first in range(0, size, MOST_AT_ONCE):
+            if is_stopped(plan):
+                break
+            here = min(MOST_AT_ONCE, size - first)
+            store_row(target + first * step, step, plan.code, plane + first * plan.itemsize, here, unit)
     else:
         for h in range(plan.size[0] * plan.size[1]):
+            if is_stopped(plan):
+                break
             store_row(row_at(plan, target, h), step, plan.code, plane + h * width * plan.itemsize, width, unit)
 
 
@@ -88,6 +102,8 @@ def clear_together(plan: Any, target: int, number: int) -> None:
     """Zero some neighbouring channels of every pixel."""
     steps = plan.result_steps
     for h in range(plan.size[0] * plan.size[1]):
+        if is_stopped(plan):
+            break
         row = row_at(plan, target, h)
         if number * plan.itemsize == steps[4]:  # all channels: a row of pixels is one long row of numbers
             zero_row(row, plan.itemsize, plan.code, plan.size[2] * number)
@@ -101,7 +117,10 @@ def add_together(plan: Any, grads: int, indices: int, target: int, number: int, 
     """Add the gradients of some neighbouring channels, pixel by pixel; False if an index is outside its plane."""
     size, itemsize, steps = elements_in(plan), plan.itemsize, result_steps(plan)
     flat = is_one_row(plan, steps)
-    for row in range(plan.out[0] * plan.out[1]):
+    rows = plan.out[0] * plan.out[1]
+    for row in range(rows):
+        if shall_stop_at(plan, row, rows, number):
+            break
         od, oh = row // plan.out[1], row % plan.out[1]
         for ow in range(plan.out[2]):
             source = grads + od * plan.grad_steps[2] + oh * plan.grad_steps[3] + ow * plan.grad_steps[4]
@@ -123,6 +142,8 @@ def first_outside(plan: Any, indices: int, begin: int, end: int) -> int:
     for p in range(begin, end):
         pointers = indices + p // plan.channels * plan.index_steps[0] + p % plan.channels * plan.index_steps[1]
         for row in range(plan.out[0] * plan.out[1]):
+            if is_stopped(plan):
+                return NOTHING
             od, oh = row // plan.out[1], row % plan.out[1]
             for ow in range(plan.out[2]):
                 at = od * plan.index_steps[2] + oh * plan.index_steps[3] + ow * plan.index_steps[4]
@@ -165,10 +186,12 @@ def add_plane(plan: Any, source: int, pointers: int, into: int, steps: Steps, fl
     if plan.grad_steps[3] == columns * grad_step and plan.index_steps[3] == columns * index_step:
         rows, columns = 1, rows * columns  # gradients and indices of a layer are one long row each
     widened = plan.code in (FLOAT16, BFLOAT16)
-    chunk = plan.chunk if widened else columns
+    chunk = max(plan.chunk if widened else min(columns, MOST_AT_ONCE), 1)
     for row in range(plan.out[0] * rows):
         od, oh = row // rows, row % rows
-        for left in range(0, columns, max(chunk, 1)):
+        for left in range(0, columns, chunk):
+            if shall_stop(plan, min(chunk, columns), plan.out[0] * rows * columns, 1):
+                return NOTHING
             number = min(chunk, columns - left)
             grads = source + od * plan.grad_steps[2] + oh * plan.grad_steps[3] + left * grad_step
             here = grad_step
@@ -272,20 +295,34 @@ def add_planes(grads: int, indices: int, code: int, planes: int, n: int, target:
 def fill_plane(plan: Any, grads: int, indices: int, into: int, floats: int, unit: Any) -> bool:
     """One plane that is a run of memory; False if an index is outside it. Halves are widened in chunks."""
     size, number, cleared = elements_in(plan), windows_in(plan), 0
-    if plan.plain:
-        cleared = add_flat(grads, indices, plan.index_code, number, into, size, 0, unit)
-    else:
-        index_size, left = 4 if plan.index_code == INT32 else 8, 0
-        while left < number and cleared != NOTHING:
-            here = min(plan.chunk, number - left)
-            fetch_row(grads + left * plan.stored, plan.stored, plan.code, here, here, floats, unit)
-            where = indices + left * index_size
-            cleared = add_flat(floats, where, plan.index_code, here, into, size, cleared, unit)
-            left += here
+    chunk, index_size = MOST_AT_ONCE if plan.plain else plan.chunk, 4 if plan.index_code == INT32 else 8
+    left = 0
+    while left < number and cleared != NOTHING:
+        if shall_stop(plan, chunk, number, 1):
+            return True
+        here, source = min(chunk, number - left), grads + left * plan.stored
+        if not plan.plain:
+            fetch_row(source, plan.stored, plan.code, here, here, floats, unit)
+            source = floats
+        cleared = add_flat(source, indices + left * index_size, plan.index_code, here, into, size, cleared, unit)
+        left += here
     if cleared == NOTHING:
         return False
-    fill_exactly(into + cleared * plan.itemsize, size - cleared, unit, False)
+    while cleared < size and not is_stopped(plan):
+        here = min(MOST_AT_ONCE, size - cleared)
+        fill_exactly(into + cleared * plan.itemsize, here, unit, False)
+        cleared += here
     return True
+
+
+@piece
+def emit_planes(plan: Any, target: int, source: int, n: int, unit: Any) -> None:
+    """n elements that are complete, from scratch."""
+    for first in range(0, n, MOST_AT_ONCE):
+        if is_stopped(plan):
+            break
+        at, here = target + first * plan.stored, min(MOST_AT_ONCE, n - first)
+        emit(at, source + first * plan.itemsize, here, plan.code, plan.streaming, True, unit)
 
 
 def scatter_dense(
@@ -316,7 +353,7 @@ def scatter_dense(
         if not done:
             return first_outside(plan, indices, p, end)
         if into != target:
-            emit(target, into, planes * size, plan.code, plan.streaming, True, unit)
+            emit_planes(plan, target, into, planes * size, unit)
     if plan.streaming:
         fence()
     return NOTHING

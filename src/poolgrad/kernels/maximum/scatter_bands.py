@@ -15,6 +15,7 @@ from ..geometry import ROWS, bounds_of
 from ..jit.memory import inlined_piece, piece
 from ..jit.vectors import fence, load, store
 from ..record import INT32, LANES, NOTHING
+from ..runtime.stopping import shall_stop
 from .fallback import scatter_astray
 from .scatter import add_clear, zero_plane
 
@@ -34,6 +35,8 @@ def scatter_plane_in_bands(
     pointer, rows = 4 if plan.index_code == INT32 else 8, plan.out[1]
     first, clear = 0, 0  # places of the band's first element, and up to which it is clear or filled
     for top in range(0, rows, plan.batch):
+        if shall_stop(plan, plan.batch, rows, 1):
+            return True
         stop = min(top + plan.batch, rows)
         reached = settled = size
         if stop < rows:

@@ -22,6 +22,7 @@ from ..jit.memory import inlined_piece, piece_named
 from ..jit.vectors import fence, interleaved, load, store, write
 from ..record import GATHERED, LANES, NOTHING, ROOM
 from ..rows import fill_row
+from ..runtime.stopping import shall_stop_at
 from .fallback import scatter_astray
 from .touching_vectors import (
     are_inside,
@@ -167,6 +168,8 @@ def by_tiles(
             pending = 0
             cursor = made  # up to which rounded numbers are written
             for oh in range(windows):
+                if shall_stop_at(plan, d * rows + oh, plan.size[0] * rows, 1):
+                    return NOTHING
                 grads = source + od * plan.grad_steps[2] + oh * plan.grad_steps[3]
                 where = pointers + od * plan.index_steps[2] + oh * plan.index_steps[3]
                 if not plan.plain:

@@ -22,6 +22,7 @@ from ..jit.memory import piece, write_u16
 from ..jit.vectors import Vector, add, fence, splat, store, stream
 from ..record import FLOAT16, LANES, NOTHING
 from ..rows import fill_row
+from ..runtime.stopping import shall_stop_at
 from .fallback import scatter_astray
 from .touching_vectors import are_inside, eight_distances, on_first_line
 
@@ -110,6 +111,8 @@ def max_touching_pairs(
             windows = rows if od < plan.out[0] else 0  # behind the last ones there is nothing
             past = plan.streaming and aligned and made % 16 == 0
             for oh in range(windows):
+                if shall_stop_at(plan, d * rows + oh, plan.size[0] * rows, 1):
+                    return NOTHING
                 grads = source + od * plan.grad_steps[2] + oh * plan.grad_steps[3]
                 where = pointers + od * plan.index_steps[2] + oh * plan.index_steps[3]
                 at, row = made + 2 * oh * row_step, (d * height + 2 * oh) * width

@@ -12,10 +12,17 @@ from numba import from_dtype, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
+from ..jit.machine import atomic_add, nanoseconds
 from ..jit.memory import inlined_piece, piece
 from ..jit.modes import MODE_BITS, NORMAL, floating_mode, set_floating_mode
+from ..jit.vectors import fence
 from ..record import RECORD
-from .task import TASK
+from .stopping import asked_to_stop
+from .task import DONE, TASK, UNITS_DONE
+
+# A run that may be stopped enters its kernel for longer and longer, up to about so many nanoseconds: where many rows of
+# gradients flow into one, entering alone takes some milliseconds.
+LONG_ENOUGH = 50_000_000
 
 RECORDS = types.Array(from_dtype(RECORD), 1, "C")
 
@@ -72,12 +79,11 @@ _call_3_f32, _call_3_f64 = caller_of(kernel_signature(3, "float32")), caller_of(
 
 
 @inlined_piece
-def run_kernel(task_address: int, scratch: int, one: int, two: int, three: int, part: int) -> int:
+def run_kernel(task_address: int, scratch: int, one: int, two: int, three: int, part: int, begin: int, end: int) -> int:
     task = task_at(task_address)
     records = records_at(task.record)
     integers = scratch + part * task.part_bytes
     floats = integers + task.integer_bytes
-    begin, end = task.units * part // task.parts, task.units * (part + 1) // task.parts
     if task.tensors == 2:
         if task.double:
             return _call_2_f64(task.kernel, (records, one, two, floats, integers, begin, end, types.float64(0)))
@@ -88,13 +94,36 @@ def run_kernel(task_address: int, scratch: int, one: int, two: int, three: int, 
 
 
 @piece
+def run_until_stopped(
+    task: int, scratch: int, one: int, two: int, three: int, part: int, begin: int, end: int, control: int
+) -> int:
+    """The same, some units at a time: in between a run may be stopped."""
+    step, bad = task_at(task).grain, DONE
+    while begin < end and bad == DONE and not asked_to_stop(control):
+        until, began = min(begin + step, end), nanoseconds()
+        bad = run_kernel(task, scratch, one, two, three, part, begin, until)
+        if nanoseconds() - began < LONG_ENOUGH:
+            step *= 2
+        atomic_add(control + UNITS_DONE, until - begin)
+        begin = until
+    fence()  # a kernel that stops leaves stores past the caches on their way
+    return bad
+
+
+@piece
 def run_part(task: int, scratch: int, one: int, two: int, three: int, part: int) -> int:
     """The kernel's answer: the place of the first bad index, or -1."""
     mode = floating_mode()
     changed = mode & MODE_BITS != NORMAL
     if changed:
         set_floating_mode(NORMAL)
-    bad = run_kernel(task, scratch, one, two, three, part)
+    told = task_at(task)
+    begin, end = told.units * part // told.parts, told.units * (part + 1) // told.parts
+    control = records_at(told.record)[0].control
+    if control == 0:
+        bad = run_kernel(task, scratch, one, two, three, part, begin, end)
+    else:
+        bad = run_until_stopped(task, scratch, one, two, three, part, begin, end, control)
     if changed:
         set_floating_mode(mode)
     return bad

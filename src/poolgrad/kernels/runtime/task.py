@@ -19,12 +19,19 @@ TASK = np.dtype(
         ("parts", np.int64),
         ("part_bytes", np.int64),  # scratch of one part
         ("integer_bytes", np.int64),  # how much of it, at its beginning, is for integers
+        ("grain", np.int64),  # units that should be worked on together
         ("nested", np.int64),  # whether the outputs' strides alone show that none overlaps itself
         # First and one past the last byte that each tensor touches, relative to its first element.
         ("lows", np.int64, (MOST_TENSORS,)),
         ("highs", np.int64, (MOST_TENSORS,)),
     ]
 )
+
+# What a run that may be stopped shares with whoever waits for it: whether to stop, how many units are done, and what
+# kernels have done of units, in parts of one.
+CONTROL = np.dtype([("stop", np.int64), ("units_done", np.int64), ("done_within", np.int64)])
+STOP, UNITS_DONE, DONE_WITHIN = range(0, CONTROL.itemsize, 8)
+PARTS_OF_A_UNIT = 1 << 16
 
 # How the entry is given tensors: by their addresses; by addresses that are known to be apart; or as NumPy arrays, which
 # id() points at, to read the addresses from.
