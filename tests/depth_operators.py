@@ -30,8 +30,21 @@ NUMBERS = (kernel_size(), stride(), padding())
 
 
 def _operator(name: str, parameters: tuple[Any, ...], windows: Any, planner: Any, rows: tuple[Any, ...]) -> Operator:
-    rows = (same("shape", OUT, X), *rows)
-    return Operator(name, "", "", "DHW", parameters, (A2,), "ND", windows, rows, planner, Sample({}, {}, {}, {}))
+    return Operator(
+        name,
+        summary="",
+        header="",
+        axes="DHW",
+        parameters=parameters,
+        products=(A2,),
+        default_format="ND",
+        windows=windows,
+        rows=(same("shape", OUT, X), *rows),
+        planner=planner,
+        suite=lambda suite: None,
+        sample=Sample({}, {}, {}, {}),
+        channels_last="NDHWC",
+    )
 
 
 MAX = _operator(

@@ -115,10 +115,6 @@ def test_layers_in_one_pass(dtype: Any, limits: dict[str, int], streamed: bool, 
 def test_layers_of_few_windows(dtype: Any, name: str, monkeypatch: Any) -> None:
     """All windows along W that there is a kernel for; both countings, ceil mode, a divisor of the caller's own."""
     kernel, stride, phase = LAYERS[name]
-    if phase > kernel // 2:
-        pytest.skip("a padding of more than half a kernel, which no operator has")
-    if kernel == stride and dtype in HALVES:
-        pytest.skip("rounded in lanes: there is nothing to add along W")
     cases = []
     for (k, s, p), width, more in itertools.product(
         DEPTHS[:4], (8 * stride + 9, 8 * stride + 16), ((False, True, 0), (True, False, 0), (False, True, -7))
@@ -187,6 +183,21 @@ def test_a_nan_stays_in_its_windows(value: float, monkeypatch: Any) -> None:
         expected = np.zeros(shape[2:], bool)
         expected[held] = True
         assert np.array_equal(~np.isfinite(got[0, 0]), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_adaptive_windows_of_several_lengths_along_depth(dtype: Any, monkeypatch: Any) -> None:
+    """Two of them may hold a layer, or more where there are fewer layers than windows; of one length along H and W."""
+    plans = recording(monkeypatch)
+    for depth, windows in ((5, 3), (7, 4), (3, 8), (2, 9)):
+        shape = (2, 3, depth, 6, 32)
+        grad = np.random.default_rng(depth).standard_normal((2, 3, windows, 3, 16)).astype(dtype)
+        with monkeypatch.context() as limited:
+            with_limits(limited, PLAINEST)
+            expected = poolgrad.adaptive_avg_pool3d_backward(grad, shape)
+        with_limits(monkeypatch, WOVEN)
+        assert_same_bits(poolgrad.adaptive_avg_pool3d_backward(grad, shape), expected)
+        assert [made.kernel for made in plans[-2:]] == ["average_rows", "average_layers_2_2_0"]
 
 
 def test_large_layers_go_row_by_row(monkeypatch: Any) -> None:
