@@ -649,7 +649,7 @@ def test_planes_are_cleared_wherever_they_begin(dtype: Any, taken: list[str]) ->
 def test_scratch_of_maxima_is_bounded() -> None:
     """Float32 needs no plane of its own, however long its rows and however many its channels."""
     for threads, (height, width, channels), form in itertools.product(
-        (1, 64, 1000), ((2, 2**28, 1), (2**14, 2**14, 64), (8, 2**20, 4096)), ("NCHW", "NHWC")
+        (1, 2, 64), ((2, 2**28, 1), (2**14, 2**14, 64), (8, 2**20, 4096)), ("NCHW", "NHWC")
     ):
         poolgrad.set_num_threads(threads)
         try:
