@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import poolgrad
-from poolgrad import processors
+from poolgrad.run import processors
 from poolgrad.run.processors import time_allowed
 
 OTHER_MOUNTS = """\
