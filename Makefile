@@ -19,8 +19,8 @@ SEPARATE := --override-ini=addopts="--import-mode=importlib -ra"
 TWO_AT_A_TIME := --numprocesses 2 --dist worksteal
 MINUTES ?= 5
 
-.PHONY: help demo test test-lowest test-torch test-large test-baseline test-browser test-capi-faults test-capi-sanitizers \
-	test-capi-soak bench bench-quick bench-instructions check docs wheel clean
+.PHONY: help demo test test-lowest test-torch test-large test-interpreters test-baseline test-browser \
+	test-capi-faults test-capi-sanitizers test-capi-soak bench bench-quick bench-instructions check docs wheel clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -47,6 +47,10 @@ test-torch: $(TORCH_STAMP) ## the tests against torch 2.13.0, which is installed
 
 test-large: $(STAMP) ## memory bounds on tensors of gigabytes (needs 8 GB of memory)
 	$(BIN)/python -m pytest tests/large $(SEPARATE)
+
+test-interpreters: $(STAMP) ## the wheel in empty environments of every Python on this machine that it is made for
+	@tools/need g++
+	$(BIN)/python -m pytest tests/interpreters $(TWO_AT_A_TIME) $(SEPARATE)
 
 test-browser: $(STAMP) ## the report's page in a real Chromium
 	@tools/need chromium chromedriver=chromium-driver

@@ -117,7 +117,8 @@ def test_round_mantissa(dropped: int) -> None:
 
 
 def test_kernels_on_a_cpu_without_half_conversion(tmp_path: Any) -> None:
-    """On the x86-64 baseline the integer way is chosen, and float16 gradients come out the same."""
+    """On the x86-64 baseline the integer way is chosen, and float16 gradients come out the same. What else the kernels
+    do there, ``make test-baseline`` shows."""
     program = """if True:
         import numpy as np, poolgrad
         from poolgrad.kernels.jit import halves
@@ -126,6 +127,10 @@ def test_kernels_on_a_cpu_without_half_conversion(tmp_path: Any) -> None:
         result = poolgrad.avg_pool2d_backward(grad, (1, 4, 8, 8), 2)
         expected = np.repeat(np.repeat((grad.astype(np.float32) / 4).astype(np.float16), 2, 2), 2, 3)
         assert np.array_equal(result, expected)
+        places = np.tile(np.arange(4)[:, None] * 16 + np.arange(4) * 2, (1, 4, 1, 1))
+        result = poolgrad.max_pool2d_with_indices_backward(grad, (1, 4, 8, 8), places, 2)
+        assert np.array_equal(result[:, :, ::2, ::2], grad)
+        assert np.count_nonzero(result) == np.count_nonzero(grad)
     """
     environment = os.environ | {
         "NUMBA_CPU_NAME": "x86-64",

@@ -21,7 +21,6 @@ import poolgrad
 from poolgrad.base.products import ANY
 from poolgrad.base.windows import pooled_size
 from poolgrad.contract.engine import prepare
-from poolgrad.kernels.jit import halves
 from poolgrad.operators import REGISTRY
 from poolgrad.plans import maximum as plan_maximum
 from poolgrad.plans import plan
@@ -679,41 +678,6 @@ def test_scratch_of_maxima_is_bounded() -> None:
                 assert made.scratch_bytes <= 64_000_000
         finally:
             poolgrad.set_num_threads(2)
-
-
-def test_kernels_on_a_plain_cpu(tmp_path: Any) -> None:
-    """On the x86-64 baseline every way compiles and gives the reference's numbers."""
-    if not halves.llvm.get_process_triple().startswith("x86_64"):
-        pytest.skip("the baseline without half conversion is x86-64's")
-    program = """if True:
-        import itertools
-        import numpy as np, poolgrad
-
-        def last(a):
-            return np.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
-
-        random = np.random.default_rng(1)
-        for size, k, s in (((1, 8, 6, 36), 2, 2), ((1, 8, 9, 36), 3, 3), ((1, 8, 4, 36), 4, 4),
-                           ((1, 8, 6, 14), 2, 2), ((1, 8, 6, 7), 3, 1)):
-            outs = [(n - k) // s + 1 for n in size[2:]]
-            starts = np.arange(outs[0])[:, None] * s * size[3] + np.arange(outs[1]) * s
-            for dtype, astray, lay in itertools.product((np.float16, np.float32), (0, 1), (np.copy, last)):
-                grad = random.standard_normal((*size[:2], *outs)).astype(dtype)
-                where = np.broadcast_to(starts, grad.shape).copy()
-                where[0, 0, 0, 0] += astray * (size[2] * size[3] - 1)
-                expected = np.zeros((8, size[2] * size[3]), np.float32)
-                np.add.at(expected, (np.arange(8)[:, None], where.reshape(8, -1)), grad.reshape(8, -1))
-                x = lay(np.zeros(size, dtype))
-                got = poolgrad.max_pool2d_with_indices_backward(lay(grad), x, lay(where), k, s)
-                assert np.array_equal(got.reshape(8, -1), expected.astype(dtype)), (size, k, s, dtype, astray, lay)
-    """
-    environment = os.environ | {
-        "NUMBA_CPU_NAME": "x86-64",
-        "NUMBA_CPU_FEATURES": "",
-        "POOLGRAD_CACHE_DIR": str(tmp_path),
-    }
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
 
 
 def test_halves_by_vectors_are_halves_by_numbers() -> None:
