@@ -13,8 +13,8 @@ from functools import cache
 
 from numba import njit, types
 
-from poolgrad.kernels.memory import read_i64
-from poolgrad.kernels.vectors import fence, splat, store, stream
+from poolgrad.kernels.jit.memory import read_i64
+from poolgrad.kernels.jit.vectors import fence, splat, store, stream
 
 from . import memory
 from .measure import Contender, race

@@ -1,4 +1,4 @@
-"""The sample calls of the four documents through the documented layer, and one call of the Pythonic layer.
+"""The sample calls of the operators' documents through the documented layer, and one call of the Pythonic layer.
 
 Each line shows what came and what the document says; the exit code is 1 if they differ anywhere.
 """
@@ -12,6 +12,11 @@ import numpy as np
 
 import poolgrad
 from poolgrad import acl
+from poolgrad.contract.operator import Operator
+from poolgrad.contract.parameters import Parameter, Role
+from poolgrad.operators import REGISTRY
+
+Array = np.ndarray[Any, Any]
 
 
 def check(ret: int) -> None:
@@ -19,7 +24,7 @@ def check(ret: int) -> None:
         raise SystemExit(f"status {ret}: {acl.aclGetRecentErrMsg()}")
 
 
-def to_device(array: np.ndarray[Any, Any], format: int, dtype: int) -> tuple[int | None, int | None]:
+def to_device(array: Array, format: int, dtype: int) -> tuple[int | None, int | None]:
     """Copy an array into device memory and describe it as a tensor."""
     address, ret = acl.aclrtMalloc(array.nbytes, acl.ACL_MEM_MALLOC_HUGE_FIRST)
     check(ret)
@@ -27,8 +32,8 @@ def to_device(array: np.ndarray[Any, Any], format: int, dtype: int) -> tuple[int
     return acl.aclCreateTensor(array.shape, dtype, None, 0, format, array.shape, address), address
 
 
-def to_host(address: int | None, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    array = np.empty(shape, np.float32)
+def to_host(address: int | None, like: Array) -> Array:
+    array = np.empty_like(like)
     check(acl.aclrtMemcpy(array, array.nbytes, address, array.nbytes, acl.ACL_MEMCPY_DEVICE_TO_HOST))
     return array
 
@@ -42,72 +47,65 @@ def run(phase_two: Any, planned: tuple[int | None, int | None, int], stream: int
     return int(phase_two(workspace, size, executor, stream) or acl.aclrtSynchronizeStream(stream))
 
 
-def average(stream: int | None) -> tuple[Any, Any]:
-    nchw, f32 = acl.ACL_FORMAT_NCHW, acl.ACL_FLOAT
-    grad, _ = to_device(np.ones((1, 16, 1, 1), np.float32), nchw, f32)
-    x, _ = to_device(np.ones((1, 16, 4, 4), np.float32), nchw, f32)
-    out, address = to_device(np.ones((1, 16, 4, 4), np.float32), nchw, f32)
-    kernel, stride, padding = (acl.aclCreateIntArray(v) for v in ([4, 4], [1, 1], [0, 0]))
-    planned = acl.aclnnAvgPool2dBackwardGetWorkspaceSize(grad, x, kernel, stride, padding, False, True, 0, 1, out)
-    check(run(acl.aclnnAvgPool2dBackward, planned, stream))
-    return to_host(address, (256,)), np.full(256, 0.0625, np.float32)
+def both_phases(operator: Operator, arguments: list[Any], stream: int | None) -> int:
+    planned = getattr(acl, f"{operator.name}GetWorkspaceSize")(*arguments)
+    return run(getattr(acl, operator.name), planned, stream)
 
 
-def adaptive_average(stream: int | None) -> tuple[Any, Any]:
-    nd, f32 = acl.ACL_FORMAT_ND, acl.ACL_FLOAT
-    grad, _ = to_device(np.arange(1, 9, dtype=np.float32).reshape(2, 2, 1, 1, 2), nd, f32)
-    x, _ = to_device(np.ones((2, 2, 1, 1, 4), np.float32), nd, f32)
-    out, address = to_device(np.zeros((2, 2, 1, 1, 4), np.float32), nd, f32)
-    check(
-        run(
-            acl.aclnnAdaptiveAvgPool3dBackward, acl.aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize(grad, x, out), stream
-        )
-    )
-    return to_host(address, (16,)), np.repeat(np.arange(1, 9, dtype=np.float32) / 2, 2)
+def array_of(operator: Operator, parameter: Parameter) -> Array:
+    """What the sample program puts into a tensor; what is only described, or computed, holds zeros."""
+    sample = operator.sample
+    array = np.zeros(sample.shapes[parameter.name], np.int32 if parameter.role is Role.INDICES else np.float32)
+    array.ravel()[:] = sample.values.get(parameter.name, 0)
+    return array
 
 
-def maximum(stream: int | None) -> tuple[Any, Any]:
-    nchw, f32 = acl.ACL_FORMAT_NCHW, acl.ACL_FLOAT
-    grad, _ = to_device(np.array([0.4757, 0.1726], np.float32).reshape(1, 1, 2, 1), nchw, f32)
-    x, _ = to_device(np.zeros((1, 1, 4, 3), np.float32), nchw, f32)
-    indices, _ = to_device(np.array([0, 6], np.int32).reshape(1, 1, 2, 1), nchw, acl.ACL_INT32)
-    out, address = to_device(np.zeros((1, 1, 4, 3), np.float32), nchw, f32)
-    kernel, stride, padding, dilation = (acl.aclCreateIntArray(v) for v in ([2, 2], [2, 2], [0, 0], [1, 1]))
-    planned = acl.aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize(
-        grad, x, indices, kernel, stride, padding, dilation, False, out
-    )
-    check(run(acl.aclnnMaxPool2dWithIndicesBackward, planned, stream))
-    expected = np.zeros(12, np.float32)
-    expected[[0, 6]] = 0.4757, 0.1726
-    return to_host(address, (12,)), expected
+def documented(operator: Operator, stream: int | None) -> tuple[Array, Array]:
+    """The sample program of an operator's document: what it computes, and what the document says."""
+    format = getattr(acl, f"ACL_FORMAT_{operator.default_format}")
+    arguments: list[Any] = []
+    results: dict[str, tuple[int | None, Array]] = {}
+    for parameter in operator.parameters:
+        if parameter.kind == "tensor":
+            array = array_of(operator, parameter)
+            tensor, address = to_device(array, format, acl.ACL_INT32 if array.dtype.kind == "i" else acl.ACL_FLOAT)
+            arguments.append(tensor)
+            if parameter.output:
+                results[parameter.name] = address, array
+        else:
+            value = operator.sample.numbers.get(parameter.name, parameter.default)
+            arguments.append(acl.aclCreateIntArray(value) if parameter.kind == "ints" else value)
+    check(both_phases(operator, arguments, stream))
+    got = [to_host(address, array).ravel() for address, array in results.values()]
+    expected = [np.array(operator.sample.results[name], array.dtype) for name, (_, array) in results.items()]
+    return np.concatenate(got), np.concatenate(expected)
 
 
-def adaptive_maximum(stream: int | None) -> tuple[Any, Any]:
-    """This document's sample declares 4 bytes of int32 data as INT64: the answer is an error, not a wild read."""
-    nd, f32 = acl.ACL_FORMAT_ND, acl.ACL_FLOAT
-    grad, _ = to_device(np.array([0.4757], np.float32).reshape(1, 1, 1, 1), nd, f32)
-    x, _ = to_device(np.zeros((1, 1, 2, 2), np.float32), nd, f32)
-    indices, _ = to_device(np.array([6], np.int32).reshape(1, 1, 1, 1), nd, acl.ACL_INT64)
-    out, _ = to_device(np.zeros((1, 1, 2, 2), np.float32), nd, f32)
-    planned = acl.aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(grad, x, indices, out)
-    status = run(acl.aclnnAdaptiveMaxPool2dBackward, planned, stream)
+def broken(stream: int | None) -> tuple[Array, Array]:
+    """One document's own sample declares 4 bytes of int32 data as INT64: the answer is an error, not a wild read."""
+    operator = REGISTRY["aclnnAdaptiveMaxPool2dBackward"]
+    arguments = []
+    for parameter in operator.parameters:
+        dtype = acl.ACL_INT64 if parameter.role is Role.INDICES else acl.ACL_FLOAT
+        arguments.append(to_device(array_of(operator, parameter), acl.ACL_FORMAT_ND, dtype)[0])
+    status = both_phases(operator, arguments, stream)
     print(f"   the library says: {acl.aclGetRecentErrMsg()}")
     return np.array([status]), np.array([acl.ACLNN_ERR_PARAM_INVALID])
 
 
-def pythonic(stream: int | None) -> tuple[Any, Any]:
+def pythonic(stream: int | None) -> tuple[Array, Array]:
     grad = np.array([[[4.0, 8.0], [12.0, 16.0]]], np.float32)
     result = poolgrad.avg_pool2d_backward(grad, (1, 4, 4), kernel_size=2)
     return result.ravel(), np.repeat(np.repeat(grad / 4, 2, 1), 2, 2).ravel()
 
 
-CALLS = (
-    ("aclnnAvgPool2dBackward (both documents)", average),
-    ("aclnnAdaptiveAvgPool3dBackward", adaptive_average),
-    ("aclnnMaxPool2dWithIndicesBackward", maximum),
-    ("aclnnAdaptiveMaxPool2dBackward (its sample is broken: status 161002)", adaptive_maximum),
-    ("poolgrad.avg_pool2d_backward(grad, (1, 4, 4), kernel_size=2)", pythonic),
-)
+def show(got: Array, expected: Array) -> bool:
+    same = np.array_equal(got, expected)
+    for name, values in (("got", got), ("expected", expected)):
+        shown = " ".join(f"{value:g}" for value in values[:16])
+        print(f"   {name:<9}{shown}{f' ... ({len(values)} values)' if len(values) > 16 else ''}")
+    print(f"   {'same' if same else 'DIFFERENT'}")
+    return same
 
 
 def main() -> int:
@@ -116,15 +114,15 @@ def main() -> int:
     stream, ret = acl.aclrtCreateStream()
     check(ret)
     agree = True
-    for title, call in CALLS:
+    for operator in REGISTRY.values():
+        print(f"== {operator.name}")
+        agree &= show(*documented(operator, stream))
+    for title, call in (
+        ("aclnnAdaptiveMaxPool2dBackward as its document calls it (its sample is broken: status 161002)", broken),
+        ("poolgrad.avg_pool2d_backward(grad, (1, 4, 4), kernel_size=2)", pythonic),
+    ):
         print(f"== {title}")
-        got, expected = call(stream)
-        same = np.array_equal(got, expected)
-        agree = agree and same
-        for name, values in (("got", got), ("expected", expected)):
-            shown = " ".join(f"{value:g}" for value in values[:16])
-            print(f"   {name:<9}{shown}{f' ... ({len(values)} values)' if len(values) > 16 else ''}")
-        print(f"   {'same' if same else 'DIFFERENT'}")
+        agree &= show(*call(stream))
     check(acl.aclrtDestroyStream(stream))
     check(acl.aclrtResetDevice(0))
     check(acl.aclFinalize())

@@ -9,10 +9,17 @@ import numpy as np
 import pytest
 
 import poolgrad
+from poolgrad.run.calls import forget_calls
 
 # A shell has what it starts in the background ignore Ctrl-C, which is handed down to every process. Tests send it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def no_known_calls() -> None:
+    """Tests change what verdicts depend on."""
+    forget_calls()
 
 
 @pytest.fixture
@@ -26,9 +33,9 @@ def guarded_scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         given.append(memory)
         return memory.ctypes.data + zone, memory
 
-    monkeypatch.setattr(poolgrad.execute, "KEPT_SCRATCH", -1)
-    monkeypatch.setattr(poolgrad.execute, "_new_scratch", new_scratch)
-    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    monkeypatch.setattr(poolgrad.run.execute, "KEPT_SCRATCH", -1)
+    monkeypatch.setattr(poolgrad.run.execute, "_new_scratch", new_scratch)
+    forget_calls()
     yield
     for memory in given:
         assert (memory[:zone] == 255).all()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from poolgrad import acl
-from poolgrad.dtypes import DTYPES, FORMATS
+from poolgrad.base.dtypes import DTYPES, FORMATS
 from poolgrad.operators import REGISTRY
 
 

@@ -4,10 +4,11 @@ A case is one line, ``operator shape parameters | facts | reason``:
 
     avg n2c3h7w9 k3,2 s2 p1 ceil nopad | clipped overlap | the last window of ceil mode is cut off
 
-Operators are ``avg``, ``aavg`` (adaptive average, 3-D), ``max`` and ``amax`` (adaptive maximum). ``k``, ``s``, ``p``,
-``dil`` are kernel, stride, padding, dilation: ``k3`` an int, ``k3,`` a sequence of one, ``k3,2`` of two, ``s-`` an
-empty one. ``o2,3`` is the output size of an adaptive operator, ``div=`` the divisor, ``nopad`` stands for
-count_include_pad=False. ``astray`` draws the indices of max pooling from the whole plane instead of from the windows.
+Operators are ``avg2`` and ``max2``, ``aavg2`` and ``amax2`` (adaptive ones), and the same with 3 where D is pooled too;
+without a number those of 2, but ``aavg`` of 3. ``k``, ``s``, ``p``, ``dil`` are kernel, stride, padding, dilation:
+``k3`` an int, ``k3,`` a sequence of one, ``k3,2`` of two, ``s-`` an empty one. ``o2,3`` is the output size of an
+adaptive operator, ``div=`` the divisor, ``nopad`` stands for count_include_pad=False. ``astray`` draws the indices of
+max pooling from the whole plane instead of from the windows.
 
 The facts are what the case claims to be an instance of. They are worked out again from the windows, and a case whose
 claim does not hold is a failing test: so no case can miss the branch that it was written for.
@@ -15,6 +16,7 @@ claim does not hold is a failing test: so no case can miss the branch that it wa
 
 from __future__ import annotations
 
+import functools
 import math
 import zlib
 from dataclasses import dataclass, field
@@ -26,7 +28,10 @@ import numpy as np
 import pytest
 
 import poolgrad
-from poolgrad import reference
+from poolgrad.contract.operator import Operator
+from poolgrad.contract.parameters import Role
+from poolgrad.operators import REGISTRY
+from poolgrad.selftest import reference
 
 FLOAT64, FLOAT32, FLOAT16 = np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.float16)
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -35,11 +40,16 @@ HALVES = (FLOAT16, BFLOAT16)
 INDEX_DTYPES = (np.dtype(np.int32), np.dtype(np.int64))
 
 FORMATS = {FLOAT64: reference.FLOAT64, FLOAT32: reference.FLOAT32}
-PUBLIC = {
-    "avg": "avg_pool2d_backward",
-    "aavg": "adaptive_avg_pool3d_backward",
-    "max": "max_pool2d_with_indices_backward",
-    "amax": "adaptive_max_pool2d_backward",
+OPERATORS = {
+    f"{'' if Role.KERNEL in op.by_role else 'a'}{'max' if Role.INDICES in op.by_role else 'avg'}{len(op.axes)}": op
+    for op in REGISTRY.values()
+    if Role.GRADIENT in op.by_role
+}
+OPERATORS |= {
+    "avg": OPERATORS["avg2"],
+    "aavg": OPERATORS["aavg3"],
+    "max": OPERATORS["max2"],
+    "amax": OPERATORS["amax2"],
 }
 PARAMETERS = {"k": "kernel_size", "s": "stride", "p": "padding", "dil": "dilation"}
 
@@ -58,26 +68,34 @@ class Case:
     reason: str
     astray: bool = False
 
-    def pair(self, name: str, missing: object = 1) -> tuple[int, int]:
+    @property
+    def described(self) -> Operator:
+        return OPERATORS[self.operator]
+
+    @property
+    def axes(self) -> int:
+        return len(self.described.axes)
+
+    def each(self, name: str, missing: object = 1) -> tuple[int, ...]:
         value = self.arguments.get(name, missing)
         values = [value] if isinstance(value, int) else list(value)
-        return tuple(values * 2 if len(values) == 1 else values)
+        return tuple(values * self.axes if len(values) == 1 else values)
 
     @cached_property
     def kernel(self):
-        return self.pair("kernel_size")
+        return self.each("kernel_size")
 
     @cached_property
     def stride(self):
-        return self.pair("stride") if self.arguments.get("stride") else self.kernel
+        return self.each("stride") if self.arguments.get("stride") else self.kernel
 
     @cached_property
     def padding(self):
-        return self.pair("padding", 0)
+        return self.each("padding", 0)
 
     @cached_property
     def dilation(self):
-        return self.pair("dilation", 1)
+        return self.each("dilation", 1)
 
     @property
     def ceil(self) -> bool:
@@ -91,20 +109,20 @@ class Case:
     def largest_divisor(self) -> int:
         if self.divisor or not self.averages:
             return abs(self.divisor)
-        padded = self.operator == "avg" and self.arguments.get("count_include_pad", True)
+        padded = Role.COUNT_INCLUDE_PAD in self.described.by_role and self.arguments.get("count_include_pad", True)
         return math.prod(max(w.padded if padded else w.stop - w.start for w in axis) for axis in self.windows)
 
     @property
     def channels_last(self) -> bool:
-        return self.arguments.get("data_format") == "NHWC"
+        return self.arguments.get("data_format") in ("NHWC", "NDHWC")
 
     @property
     def averages(self) -> bool:
-        return self.operator in ("avg", "aavg")
+        return Role.INDICES not in self.described.by_role
 
     @property
     def spatial(self) -> tuple[int, ...]:
-        return self.x_shape[-3:] if self.operator == "aavg" else self.x_shape[-2:]
+        return self.x_shape[-self.axes :]
 
     @cached_property
     def grad_shape(self) -> tuple[int, ...]:
@@ -144,7 +162,7 @@ class Case:
             "negative-divisor": self.divisor < 0,
             "uneven": any(len(set_of_lengths) > 1 for set_of_lengths in lengths),
             "larger": any(outputs > size for size, _, outputs in axes),
-            "deep": self.operator == "aavg" and self.spatial[0] > 1 and self.outputs[0] > 1,
+            "deep": self.axes == 3 and self.spatial[0] > 1 and self.outputs[0] > 1,
         }
         if not self.output_size:
             facts |= self._facts_of_fixed_windows(axes)
@@ -191,27 +209,29 @@ class Case:
             indices = self.random().integers(0, math.prod(self.spatial), self.grad_shape)
         else:
             x = self.random().standard_normal(self.x_shape)
-            if self.operator == "max":
-                args = (self.kernel, self.stride, self.padding, self.dilation, self.ceil)
-                indices = reference.max_pool2d_indices(x, *args)
+            if self.output_size:
+                indices = reference.adaptive_max_pool_indices(x, self.output_size)
             else:
-                indices = reference.adaptive_max_pool2d_indices(x, self.output_size)
+                args = (self.kernel, self.stride, self.padding, self.dilation, self.ceil)
+                indices = reference.max_pool_indices(x, *args)
         return self.laid_out(indices.astype(dtype))
 
     def laid_out(self, planes_first: np.ndarray) -> np.ndarray:
         """In the case's data format."""
-        return np.ascontiguousarray(np.moveaxis(planes_first, -3, -1)) if self.channels_last else planes_first
+        channels = -self.axes - 1
+        return np.ascontiguousarray(np.moveaxis(planes_first, channels, -1)) if self.channels_last else planes_first
 
     @property
     def x(self) -> tuple[int, ...]:
         """The shape of x in the case's data format."""
-        return (*self.x_shape[:-3], *self.x_shape[-2:], self.x_shape[-3]) if self.channels_last else self.x_shape
+        *batch, channels = self.x_shape[: -self.axes]
+        return (*batch, *self.spatial, channels) if self.channels_last else self.x_shape
 
     # ---- answers ----
 
     def run(self, grad_output, x=None, indices=None, **options):
         """poolgrad's answer."""
-        function = getattr(poolgrad, PUBLIC[self.operator])
+        function = getattr(poolgrad, self.described.python_name)
         arrays = [grad_output, self.x if x is None else x]
         if not self.averages:
             arrays.append(self.indices() if indices is None else indices)
@@ -219,19 +239,20 @@ class Case:
 
     def reference(self, grad_output, indices=None) -> np.ndarray:
         """The float flavour of the reference's answer."""
-        return getattr(reference, PUBLIC[self.operator])(grad_output, *self._reference_arguments(indices))
+        return getattr(reference, self.described.python_name)(grad_output, *self._reference_arguments(indices))
 
     def exact(self, grad_output) -> reference.Exact:
-        return reference.exact(getattr(reference, PUBLIC[self.operator]), grad_output, *self._reference_arguments())
+        slow = getattr(reference, self.described.python_name)
+        return reference.exact(slow, grad_output, *self._reference_arguments())
 
     def _reference_arguments(self, indices=None):
-        if self.operator == "avg":
-            include_pad = self.arguments.get("count_include_pad", True)
-            return self.x_shape, self.kernel, self.stride, self.padding, self.ceil, include_pad, self.divisor
-        if self.operator == "aavg":
+        if not self.averages:
+            found = self.x, self.indices() if indices is None else indices
+            return (*found, self.arguments["data_format"]) if self.channels_last else found
+        if self.output_size:
             return (self.x_shape,)
-        indices = self.indices() if indices is None else indices
-        return (self.x, indices, "NHWC" if self.channels_last else "NCHW")[: 3 if self.operator == "max" else 2]
+        include_pad = self.arguments.get("count_include_pad", True)
+        return self.x_shape, self.kernel, self.stride, self.padding, self.ceil, include_pad, self.divisor
 
     def additions(self) -> np.ndarray:
         """Per element of a plane, how many additions a term takes part in at most when the sums are formed along one
@@ -261,6 +282,7 @@ def parse(line: str) -> Case:
                 "ceil": {"ceil_mode": True},
                 "nopad": {"count_include_pad": False},
                 "nhwc": {"data_format": "NHWC"},
+                "ndhwc": {"data_format": "NDHWC"},
             }[word]
     letters = "".join(letter if letter.isalpha() else " " for letter in shape).split()
     assert "".join(letters) in ("chw", "nchw", "cdhw", "ncdhw"), f"what shape is {shape}?"
@@ -355,10 +377,10 @@ def fast_average(case: Case, gradients: np.ndarray) -> np.ndarray:
         [[w.padded, w.stop - w.start][not case.arguments.get("count_include_pad", True)] for w in axis]
         for axis in case.windows
     ]
-    quotients = gradients.astype(np.float64) / (case.divisor or np.multiply.outer(*divisors))
+    quotients = gradients.astype(np.float64) / (case.divisor or functools.reduce(np.multiply.outer, divisors))
     room = [(o - 1) * s + k for o, s, k in zip(case.outputs, case.stride, case.kernel, strict=True)]
     room = [max(r, size + p) for r, size, p in zip(room, case.spatial, case.padding, strict=True)]
-    total = np.zeros((*case.x_shape[:-2], *room))
+    total = np.zeros((*case.x_shape[: -case.axes], *room))
     for place in np.ndindex(case.kernel):
         total[
             (..., *(slice(i, i + (o - 1) * s + 1, s) for i, o, s in zip(place, case.outputs, case.stride, strict=True)))
@@ -425,6 +447,7 @@ def _channels_last(rank: int) -> tuple[int, ...]:
 LAYOUTS = {
     "plain": lambda rank, size: (range(rank), size, 0, False),
     "channels last": lambda rank, size: (_channels_last(rank), size, 0, False),
+    "channels last apart": lambda rank, size: (_channels_last(rank), size, 2 * size, False),
     "transposed": lambda rank, size: ((*range(rank - 2), rank - 1, rank - 2), size, 0, False),
     "fortran": lambda rank, size: (range(rank)[::-1], size, 0, False),
     "cropped": lambda rank, size: (range(rank), size, 3 * size, False),

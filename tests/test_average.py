@@ -22,7 +22,7 @@ from oracle import (
 )
 
 import poolgrad
-from poolgrad import reference
+from poolgrad.selftest import reference
 
 FIXED = """
 avg n2c3h6w8 k2                          | disjoint                       | the everyday case, stride left out

@@ -14,11 +14,11 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import limits, memory, report, tables
 from benchmarks.cases import GROUPS, OPERATORS, Case, parse
-from poolgrad.contract import Value, prepare
-from poolgrad.dtypes import dtype_named
+from poolgrad.base.dtypes import dtype_named
+from poolgrad.base.products import ANY
+from poolgrad.base.tensor import Tensor, contiguous_strides
+from poolgrad.contract.engine import Value, prepare
 from poolgrad.operators import REGISTRY
-from poolgrad.products import ANY
-from poolgrad.tensor import Tensor, contiguous_strides
 
 CASES = [case for group in GROUPS for case in group.cases]
 
@@ -41,7 +41,7 @@ def test_the_contract_allows_every_case(case: Case) -> None:
         values |= {"kernelSize": (kernel,), "stride": (stride,), "padding": (padding,), "dilation": (1,)}
         values |= {"ceilMode": False, "countIncludePad": True, "divisorOverride": 0, "cubeMathType": 0}
     wanted = {p.name: values[p.name] for p in operator.parameters}
-    assert prepare(operator, ANY, wanted).kernel
+    assert prepare(operator, ANY, wanted, 1).kernel
     assert case.bytes_read == grad.count * size + (indices.count * indices.dtype.itemsize if case.has_indices else 0)
     assert case.bytes_written == x.count * size
 

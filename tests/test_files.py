@@ -14,8 +14,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from poolgrad import files
-from poolgrad.files import BadFile, create_array, numpy_dtype, read_array, whole_file, write_array
+from poolgrad.arrays import files
+from poolgrad.arrays.files import BadFile, create_array, numpy_dtype, read_array, whole_file, write_array
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 DTYPES = ["float64", "float32", "float16", BFLOAT16, "int64", "int32", "uint8", "bool"]
@@ -74,7 +74,7 @@ def test_reading_maps_and_takes_no_memory(tmp_path: Path) -> None:
         large[-1] = 7
     code = f"""if True:
         import resource
-        from poolgrad.files import read_array
+        from poolgrad.arrays.files import read_array
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         array = read_array({str(tmp_path / "large.npy")!r})
         assert array[-1] == 7

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numba import njit, types
 
-from poolgrad.kernels import halves, memory
+from poolgrad.kernels.jit import halves, memory
 
 Bits = np.ndarray[Any, Any]
 
@@ -121,7 +121,7 @@ def test_kernels_on_a_cpu_without_half_conversion(tmp_path: Any) -> None:
     do there, ``make test-baseline`` shows."""
     program = """if True:
         import numpy as np, poolgrad
-        from poolgrad.kernels import halves
+        from poolgrad.kernels.jit import halves
         assert not halves.target_has_half_conversion()
         grad = np.arange(-32, 32, dtype=np.float16).reshape(1, 4, 4, 4) / 7
         result = poolgrad.avg_pool2d_backward(grad, (1, 4, 8, 8), 2)

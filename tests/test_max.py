@@ -25,7 +25,7 @@ from oracle import (
 )
 
 import poolgrad
-from poolgrad import reference
+from poolgrad.selftest import reference
 
 FIXED = """
 max n2c3h6w8 k2                       | disjoint                     | the everyday case, stride left out

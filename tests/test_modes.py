@@ -12,7 +12,7 @@ from numba import njit
 from oracle import DTYPES, assert_same_bits
 
 import poolgrad
-from poolgrad.kernels import modes
+from poolgrad.kernels.jit import modes
 
 ARM = platform.machine() in ("aarch64", "arm64")
 # By the bits of the processors' registers: tiny numbers are zero; rounding up, down, towards zero.

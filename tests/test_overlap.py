@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import random
 
-from poolgrad.dtypes import FLOAT16, FLOAT32, FLOAT64, DType
-from poolgrad.overlap import overlaps_itself, share_memory
-from poolgrad.tensor import Tensor
+from poolgrad.base.dtypes import FLOAT16, FLOAT32, FLOAT64, DType
+from poolgrad.base.tensor import Tensor
+from poolgrad.contract.overlap import overlaps_itself, share_memory
 
 
 def view(shape: tuple[int, ...], strides: tuple[int, ...], dtype: DType = FLOAT32) -> Tensor:

@@ -10,23 +10,23 @@ import pytest
 from numba import njit
 
 from poolgrad.kernels import _MODULES
-from poolgrad.kernels.compiling import COMMON_OPTIONS, KernelCompiler
-from poolgrad.kernels.memory import inlined_piece, piece_named
-from poolgrad.kernels.runner import kernel_signature
+from poolgrad.kernels.jit.compiling import COMMON_OPTIONS, KernelCompiler
+from poolgrad.kernels.jit.memory import inlined_piece, piece_named
+from poolgrad.kernels.runtime.runner import kernel_signature
 
 
 @pytest.mark.parametrize(
     ("name", "special"),
     [
-        ("average_doubling_3", {"stnp", "prfm"}),
-        ("average_doubling_3_odd", {"stnp", "prfm"}),
-        ("average_lanes", {"stnp", "fcvtn"}),
-        ("average_repeating_3", {"stnp", "prfm"}),
-        ("average_rolling", {"stnp", "prfm"}),
-        ("average_woven_3_2_1", {"stnp", "fcvtn"}),
-        ("max_blocks_3_1", {"stnp", "prfm"}),
-        ("max_pairs", {"stnp", "fcvtn"}),
-        ("max_tiles_3", {"stnp", "fcvtn"}),
+        ("average_k3s2", {"stnp", "prfm"}),
+        ("average_k3s2_odd", {"stnp", "prfm"}),
+        ("average_small_planes", {"stnp", "fcvtn"}),
+        ("average_touching_3", {"stnp", "prfm"}),
+        ("average_k3s1", {"stnp", "prfm"}),
+        ("average_few_windows_3_2_1", {"stnp", "fcvtn"}),
+        ("max_channels_last_k3s1", {"stnp", "prfm"}),
+        ("max_touching_pairs", {"stnp", "fcvtn"}),
+        ("max_touching_3", {"stnp", "fcvtn"}),
     ],
 )
 def test_arm64(name: str, special: set[str]) -> None:

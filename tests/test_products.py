@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poolgrad.products import A2, A3, A200I, A950, INFERENCE, PRODUCTS, TRAINING, Product, find_product, soc_name
+from poolgrad.base.products import A2, A3, A200I, A950, INFERENCE, PRODUCTS, TRAINING, Product, find_product, soc_name
 
 # What devices report; the first is what the simulated device reports if nobody names one.
 DEVICES = {

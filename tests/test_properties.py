@@ -34,7 +34,7 @@ from oracle import (
 )
 
 import poolgrad
-from poolgrad import reference
+from poolgrad.selftest import reference
 
 EVERY_TIME_THE_SAME = settings(derandomize=True, deadline=None, max_examples=300, database=None)
 
@@ -371,7 +371,7 @@ def test_nothing_is_read_or_written_beyond_the_page():
         import ctypes, mmap
         import numpy as np
         from oracle import BFLOAT16, FLOAT32, FLOAT64, FLOAT16, parse, assert_same_bits
-        from poolgrad import plan
+        from poolgrad.plans import plan
 
         libc, PAGE, keep = ctypes.CDLL(None, use_errno=True), mmap.PAGESIZE, []
 

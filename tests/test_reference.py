@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from oracle import BFLOAT16, Case, cases, fast_average, gamma
 
-from poolgrad import reference
+from poolgrad.selftest import reference
 
 SAMPLES = """
 avg  n2c3h7w9 k3,2 s2 p1               | padded overlap           | overlapping, padded
@@ -74,11 +74,11 @@ def test_channels_last_maxima_by_hand():
 
 def test_forward_indices_by_hand():
     x = np.array([[[1.0, 5.0, 2.0], [7.0, 3.0, 4.0], [0.0, 6.0, 8.0]]])
-    assert reference.max_pool2d_indices(x, (2, 2), (1, 1), (0, 0)).tolist() == [[[3, 1], [3, 8]]]
-    assert reference.max_pool2d_indices(x, (2, 2), (2, 2), (1, 1)).tolist() == [[[0, 1], [3, 8]]]
-    assert reference.max_pool2d_indices(x, (2, 2), (2, 2), (0, 0), ceil_mode=True).tolist() == [[[3, 5], [7, 8]]]
-    assert reference.max_pool2d_indices(x, (2, 2), (1, 1), (0, 0), dilation=(2, 2)).tolist() == [[[8]]]
-    assert reference.adaptive_max_pool2d_indices(x, (2, 1)).tolist() == [[[3], [8]]]
+    assert reference.max_pool_indices(x, (2, 2), (1, 1), (0, 0)).tolist() == [[[3, 1], [3, 8]]]
+    assert reference.max_pool_indices(x, (2, 2), (2, 2), (1, 1)).tolist() == [[[0, 1], [3, 8]]]
+    assert reference.max_pool_indices(x, (2, 2), (2, 2), (0, 0), ceil_mode=True).tolist() == [[[3, 5], [7, 8]]]
+    assert reference.max_pool_indices(x, (2, 2), (1, 1), (0, 0), dilation=(2, 2)).tolist() == [[[8]]]
+    assert reference.adaptive_max_pool_indices(x, (2, 1)).tolist() == [[[3], [8]]]
 
 
 @pytest.mark.parametrize("index", [-1, 4, 2**40])
@@ -158,7 +158,7 @@ def test_a_signalling_nan_is_one_like_any_other(dtype):
         reference.rounded_to(reference.BFLOAT16, gradients),
     ):
         assert np.array_equal(answer.ravel().tolist(), expected, equal_nan=True)
-    assert reference.max_pool2d_indices(gradients, (1, 3), (1, 1), (0, 0)).tolist() == [[[1]]]
+    assert reference.max_pool_indices(gradients, (1, 3), (1, 1), (0, 0)).tolist() == [[[1]]]
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,16 @@ from oracle import assert_same_bits
 from test_threads import PATIENCE, TIMED_OUT, Numbers, in_team, task_of, wait_until
 
 import poolgrad
-from poolgrad import execute, plan, waiting
-from poolgrad.kernels import machine, team
-from poolgrad.kernels.compiling import KernelCompiler, compiling, to_compile
-from poolgrad.kernels.runner import run_kernel
-from poolgrad.kernels.stopping import shall_stop, shall_stop_at
-from poolgrad.kernels.task import ALIGNMENT, APART, CONTROL, DONE
-from poolgrad.waiting import looking
+from poolgrad.kernels.jit import machine
+from poolgrad.kernels.jit.compiling import KernelCompiler, compiling, to_compile
+from poolgrad.kernels.runtime import team
+from poolgrad.kernels.runtime.runner import run_kernel
+from poolgrad.kernels.runtime.stopping import shall_stop, shall_stop_at
+from poolgrad.kernels.runtime.task import ALIGNMENT, APART, CONTROL, DONE
+from poolgrad.plans import plan
+from poolgrad.run import execute, waiting
+from poolgrad.run.calls import forget_calls
+from poolgrad.run.waiting import looking
 
 Array = np.ndarray[Any, Any]
 GIVE_UP = 20_000_000_000
@@ -41,7 +44,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """No run is taken for a quick one."""
     monkeypatch.setattr(execute, "SURELY_QUICK", 0)
     monkeypatch.setattr(execute, "QUICK_SECONDS", -1.0)
-    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    forget_calls()
 
 
 def interrupt_when(condition: Callable[[], Any]) -> threading.Thread:
@@ -234,7 +237,7 @@ def test_what_was_quick_goes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> N
     """After one call that may have been long it is known."""
     monkeypatch.setattr(execute, "SURELY_QUICK", 0)
     monkeypatch.setattr(execute, "QUICK_SECONDS", 60.0)
-    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
+    forget_calls()
     started: list[object] = []
 
     def watch(begin: Callable[[], None], arguments: tuple[()]) -> int:
@@ -248,6 +251,7 @@ def test_what_was_quick_goes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> N
         poolgrad.avg_pool2d_backward(grad, (1, 1, 4, 4), 2, out=out)
     assert len(started) == 1
     monkeypatch.setattr(execute, "PERHAPS_SLOW", 0)  # so much is never known to be quick
+    forget_calls()
     for _ in range(4):
         poolgrad.avg_pool2d_backward(grad, (1, 1, 4, 4), 2)
     assert len(started) == 5
@@ -259,7 +263,7 @@ def test_a_call_that_ran_not_at_all_says_nothing_about_its_time(watched: None, m
     grad, out = memory[:4].reshape(1, 1, 2, 2), memory[2:18].reshape(1, 1, 4, 4)
     with pytest.raises(poolgrad.AclnnError, match="overlap"):
         poolgrad.avg_pool2d_backward(grad, (1, 1, 4, 4), 2, out=out)
-    (task,) = {verdict.task for verdict in poolgrad.functional._VERDICTS.values()}
+    (task,) = {known.task for known in poolgrad.run.calls._KNOWN.values()}
     assert not task.quick
 
 
@@ -276,24 +280,27 @@ def maximum(shape: tuple[int, ...], kernel: int, stride: int, pad: int, dtype: s
 
 # For each kernel a call of many units, and one whose units are large planes if that kernel looks inside of them.
 CALLS = {
-    "average": [average((1, 1, 40, 500), 7, 5, 0), average((1, 1, 3, 30000), (1, 7), (1, 5), 0)],
-    "average_blocks": [average((2, 3, 90, 90), 60, 1, 0)],
-    "average_global": [average((3, 40, 9, 7), (9, 7), 1, 0), average((2, 2, 1024, 700), (1024, 700), 1, 0)],
-    "average_lanes": [average((5, 7, 10, 10), 3, 2, 1)],
-    "average_pixels": [average((3, 24, 20, 20), 3, 2, 1, last=True)],
-    "average_rolling": [average((2, 5, 50, 60), 3, 1, 1)],
-    "average_doubling_3": [average((2, 5, 50, 60), 3, 2, 1)],
-    "average_repeating_3": [average((2, 5, 60, 90), 3, 3, 0)],
-    "average_woven_2_1_0": [average((2, 5, 50, 60), 2, 1, 0)],
-    "max_blocks_3_2": [maximum((9, 24, 20, 20), 3, 2, 1, last=True), maximum((1, 8, 90, 90), 3, 2, 1, last=True)],
-    "max_pairs": [maximum((3, 8, 20, 40), 2, 2, 0, "f2"), maximum((1, 1, 100, 100), 2, 2, 0, "f2")],
-    "max_pixels": [maximum((9, 24, 20, 20), 3, 3, 0, last=True), maximum((1, 8, 90, 90), 3, 3, 0, last=True)],
-    "max_short_rows": [maximum((30, 3, 10, 12), 2, 2, 0)],
-    "max_tiles_2": [maximum((3, 8, 20, 40), 2, 2, 0), maximum((1, 1, 100, 100), 2, 2, 0)],
-    "max_tiles_3": [maximum((3, 8, 27, 40), 3, 3, 0, "f2"), maximum((1, 1, 99, 99), 3, 3, 0, "f2")],
+    "average_rows": [average((1, 1, 40, 500), 7, 5, 0), average((1, 1, 3, 30000), (1, 7), (1, 5), 0)],
+    "average_row_blocks": [average((2, 3, 90, 90), 60, 1, 0)],
+    "average_whole_planes": [average((3, 40, 9, 7), (9, 7), 1, 0), average((2, 2, 1024, 700), (1024, 700), 1, 0)],
+    "average_small_planes": [average((5, 7, 10, 10), 3, 2, 1)],
+    "average_channels_last": [average((3, 24, 20, 20), 3, 2, 1, last=True)],
+    "average_k3s1": [average((2, 5, 50, 60), 3, 1, 1)],
+    "average_k3s2": [average((2, 5, 50, 60), 3, 2, 1)],
+    "average_touching_3": [average((2, 5, 60, 90), 3, 3, 0)],
+    "average_few_windows_2_1_0": [average((2, 5, 50, 60), 2, 1, 0)],
+    "max_channels_last_k3s2": [
+        maximum((9, 24, 20, 20), 3, 2, 1, last=True),
+        maximum((1, 8, 90, 90), 3, 2, 1, last=True),
+    ],
+    "max_touching_pairs": [maximum((3, 8, 20, 40), 2, 2, 0, "f2"), maximum((1, 1, 100, 100), 2, 2, 0, "f2")],
+    "max_channels_last": [maximum((9, 24, 20, 20), 3, 3, 0, last=True), maximum((1, 8, 90, 90), 3, 3, 0, last=True)],
+    "max_touching_short_rows": [maximum((30, 3, 10, 12), 2, 2, 0)],
+    "max_touching_2": [maximum((3, 8, 20, 40), 2, 2, 0), maximum((1, 1, 100, 100), 2, 2, 0)],
+    "max_touching_3": [maximum((3, 8, 27, 40), 3, 3, 0, "f2"), maximum((1, 1, 99, 99), 3, 3, 0, "f2")],
     "scatter_bands": [maximum((3, 8, 50, 50), 3, 1, 1, "f2"), maximum((1, 1, 100, 100), 3, 1, 1, "f2")],
     "scatter_dense": [maximum((30, 8, 9, 9), 3, 1, 1), maximum((1, 1, 700, 700), 3, 1, 1)],
-    "scatter_together": [maximum((9, 6, 20, 20), 3, 2, 1, last=True), maximum((1, 6, 90, 90), 3, 2, 1, last=True)],
+    "scatter_channels_last": [maximum((9, 6, 20, 20), 3, 2, 1, last=True), maximum((1, 6, 90, 90), 3, 2, 1, last=True)],
     "scatter": [maximum((9, 6, 20, 21), 3, 2, 1, "f2", last=True), maximum((1, 1, 99, 99), 3, 2, 1, "f2", last=True)],
 }
 MANY = [(name, calls[0]) for name, calls in CALLS.items() if calls]
@@ -339,15 +346,15 @@ def empty_out(call: Any) -> Array:
 def plan_of(monkeypatch: pytest.MonkeyPatch, call: Any, data: tuple[Array, Array]) -> tuple[plan.Plan, Array]:
     """The plan that a call makes, and its result."""
     made: list[plan.Plan] = []
-    original = poolgrad.functional.prepare
+    original = poolgrad.run.prepared.prepare
 
     def watch(*arguments: Any) -> plan.Plan:
         made.append(original(*arguments))
         return made[-1]
 
     with monkeypatch.context() as patch:
-        patch.setattr(poolgrad.functional, "prepare", watch)
-        patch.setattr(poolgrad.functional, "_VERDICTS", {})
+        patch.setattr(poolgrad.run.prepared, "prepare", watch)
+        forget_calls()
         out = empty_out(call)
         run_call(call, data, out)
     return made[0], out

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import poolgrad
-from poolgrad import processors
-from poolgrad.processors import time_allowed
+from poolgrad.run import processors
+from poolgrad.run.processors import time_allowed
 
 OTHER_MOUNTS = """\
 22 27 0:21 / /proc rw,nosuid - proc proc rw

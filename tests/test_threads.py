@@ -22,17 +22,18 @@ import pytest
 from numba import types
 
 import poolgrad
-from poolgrad import execute, threads
-from poolgrad.contract import prepare
-from poolgrad.dtypes import FLOAT32
-from poolgrad.kernels import machine, team
-from poolgrad.kernels.compiling import KernelCompiler, compiling, to_compile
-from poolgrad.kernels.memory import write_i64
-from poolgrad.kernels.runner import kernel_signature
-from poolgrad.kernels.task import APART, DONE
+from poolgrad.base.dtypes import FLOAT32
+from poolgrad.base.products import ANY
+from poolgrad.base.tensor import Tensor, contiguous_strides
+from poolgrad.contract.engine import prepare
+from poolgrad.kernels.jit import machine
+from poolgrad.kernels.jit.compiling import KernelCompiler, compiling, to_compile
+from poolgrad.kernels.jit.memory import write_i64
+from poolgrad.kernels.runtime import team
+from poolgrad.kernels.runtime.runner import kernel_signature
+from poolgrad.kernels.runtime.task import APART, DONE
 from poolgrad.operators import REGISTRY
-from poolgrad.products import ANY
-from poolgrad.tensor import Tensor, contiguous_strides
+from poolgrad.run import execute, threads
 
 PATIENCE = 30  # seconds after which a test that waits has failed
 GIVE_UP = 20_000_000_000  # the same for a kernel, in nanoseconds
@@ -95,7 +96,7 @@ def task_of(kernel: Callable[..., int], parts: int, monkeypatch: pytest.MonkeyPa
     tensor = Tensor(FLOAT32, shape, contiguous_strides(shape, 4), "NCHW")
     values = {"gradOutput": tensor, "self": tensor, "gradInput": tensor, "kernelSize": (1,), "stride": (1,)}
     values |= {"padding": (0,), "ceilMode": False, "countIncludePad": True, "divisorOverride": 0, "cubeMathType": 0}
-    plan = prepare(REGISTRY["aclnnAvgPool2dBackward"], ANY, values)
+    plan = prepare(REGISTRY["aclnnAvgPool2dBackward"], ANY, values, 1)
     object.__setattr__(plan, "units", parts)
     object.__setattr__(plan, "parts", parts)
     with monkeypatch.context() as patch:

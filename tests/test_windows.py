@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from poolgrad.windows import (
+from poolgrad.base.windows import (
     COUNT_ONE,
     COUNT_PADDED,
     COUNT_VALID,

@@ -11,10 +11,12 @@ import sys
 from pathlib import Path
 
 from poolgrad.acl.launch import LAUNCH_CHECKS
+from poolgrad.base.products import ANY
+from poolgrad.contract.engine import DOCUMENT
+from poolgrad.contract.support import Support, holds_on, support_table
 from poolgrad.operators import REGISTRY
+from poolgrad.plugins.calls import takes_indices
 from poolgrad.precision import limits
-from poolgrad.products import ANY
-from poolgrad.support import Support, holds_on, support_table
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # benchmarks is no part of the installed package
@@ -30,7 +32,10 @@ from benchmarks.tables import (  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 INSTRUCTIONS = RESULTS.with_name("instructions.json")
-BEGIN, END = "<!-- generated: {} -->", "<!-- end -->"
+# Around a generated part, in a document and in a program.
+MARKS = {".md": ("<!-- generated: {} -->", "<!-- end -->"), ".py": ("# generated: {}", "# end")}
+SOURCES = ROOT / "src" / "poolgrad"
+LINE_LENGTH = 120
 
 
 def support_cells(any_name: str, product_word: str, indices_word: str) -> str:
@@ -42,7 +47,7 @@ def support_cells(any_name: str, product_word: str, indices_word: str) -> str:
         indices = f"; {indices_word} {', '.join(entry.index_dtypes)}" if entry.index_dtypes else ""
         return f"{', '.join(entry.dtypes)}{indices}; {', '.join(entry.formats)}"
 
-    cells = support_table()
+    cells = support_table(REGISTRY.values())
     width = len(REGISTRY)
     rows = []
     for start in range(0, len(cells), width):
@@ -50,6 +55,57 @@ def support_cells(any_name: str, product_word: str, indices_word: str) -> str:
         name = any_name if product is ANY else f"{product.name} ({product.soc})"
         rows.append([name, *map(cell, cells[start : start + width])])
     return table([product_word, *(f"`{name}`" for name in REGISTRY)], rows)
+
+
+def operators(operator_word: str, python_word: str) -> str:
+    rows = [[f"`{operator.name}`", f"`poolgrad.{operator.python_name}`"] for operator in REGISTRY.values()]
+    return table([operator_word, python_word], rows)
+
+
+def functions() -> str:
+    """src/poolgrad/functional.py: what the operators' files define, where type checkers find it."""
+    names = sorted(operator.python_name for operator in REGISTRY.values())
+    lines = ['"""The Pythonic functions, from the files of their operators. Made by tools/make_docs.py."""', ""]
+    for name in names:
+        line = f"from .operators.{name} import {name} as {name}"
+        short = len(line) <= LINE_LENGTH
+        lines += [line] if short else [f"from .operators.{name} import (", f"    {name} as {name},", ")"]
+    return "\n".join([*lines, "", "__all__ = [", *(f'    "{name}",' for name in names), "]"]) + "\n"
+
+
+def phases() -> str:
+    """src/poolgrad/acl/phases.py: the functions of all operators under their names."""
+    names = [name for operator in REGISTRY for name in (f"{operator}GetWorkspaceSize", operator)]
+    lines = ['"""Both phases of every operator under their documented names. Made by tools/make_docs.py."""', ""]
+    lines += ["from .operators import PHASES", "", *(f'{name} = PHASES["{name}"]' for name in names)]
+    return "\n".join([*lines, "", "__all__ = [", *(f'    "{name}",' for name in sorted(names)), "]"]) + "\n"
+
+
+def test_spec() -> str:
+    """In src/poolgrad/plugins/ttk.py: what TTK finds by parsing, and the classes that it names."""
+    classes = {name: name.removeprefix("aclnn") for name in REGISTRY}
+    why = "# type: ignore[assignment] # Python has another use for this name, TTK this one"
+    lines = [f"__spec__ = {{  {why}", *(f'    "{name}": "{own}",' for name, own in classes.items()), "}"]
+    for name, own in classes.items():
+        base = "_WithIndices" if takes_indices(REGISTRY[name]) else "_Golden"
+        lines += ["", "", f"class {own}({base}):", f'    operator = "{name}"']
+    return "\n".join([*lines, "", ""])
+
+
+def graph_operators() -> str:
+    """In docs/plugins.md: the names that msOpST's functions understand."""
+    rows = []
+    for operator in REGISTRY.values():
+        for place, graph in enumerate(operator.ir):
+            tensors = {p.role for p in operator.tensors}
+            groups = (
+                [name for role, name in graph.names.items() if role in tensors],
+                [*(name for role, name in graph.names.items() if role not in tensors), *graph.words],
+            )
+            names = "; ".join(", ".join(f"`{name}`" for name in group) for group in groups if group)
+            names += " (needed in ND)" if graph.needs_data_format else ""
+            rows.append(["" if place else f"`{operator.python_name}`", graph.name, names])
+    return table(["function", "graph operator", "its names"], rows)
 
 
 def contract_page() -> str:
@@ -79,6 +135,31 @@ def contract_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def slips() -> str:
+    """Slips in the operators' documents, and how they are read."""
+    rows = [
+        [operator.name.removeprefix("aclnn"), slip, reading]
+        for operator in REGISTRY.values()
+        for slip, reading in operator.slips
+    ]
+    return table(["document", "slip", "reading"], rows)
+
+
+def our_rows() -> str:
+    """The rows whose source is not a document, and who has them."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for operator in REGISTRY.values():
+        for check in operator.checks:
+            if check.source != DOCUMENT:
+                found.setdefault((check.key, check.says, check.source), []).append(operator.name.removeprefix("aclnn"))
+    rows = [
+        [f"`{key}`", says, "all" if len(set(names)) == len(REGISTRY) else ", ".join(dict.fromkeys(names)), source]
+        for (key, says, source), names in found.items()
+    ]
+    rows += [[f"`{c.key}`", c.says, "all, phase two", c.source] for c in LAUNCH_CHECKS if c.source != DOCUMENT]
+    return table(["row", "rule", "operators", "source"], rows)
+
+
 def thresholds() -> str:
     """The numbers of the precision standards, by element type."""
 
@@ -102,18 +183,14 @@ def thresholds() -> str:
     return table(["", "`mixed`", "`stat_rel_err`", "`close`", "`cross_check`"], rows)
 
 
-def replaced(text: str, name: str, content: str) -> str:
-    """The text with what stands between the markers of that name exchanged."""
-    begin = BEGIN.format(name)
-    before, rest = text.split(begin, 1)
-    return before + begin + "\n" + content + "\n" + END + rest.split(END, 1)[1]
-
-
 def filled(path: Path, **contents: str) -> str:
-    """A document with all its generated parts."""
+    """A file with all its generated parts: what stands between the marks of each name is exchanged."""
     text = path.read_text("utf-8")
+    begin, end = MARKS[path.suffix]
     for name, content in contents.items():
-        text = replaced(text, name, content)
+        mark = begin.format(name) + "\n"
+        before, rest = text.split(mark, 1)
+        text = f"{before}{mark}{content}\n{end}{rest.split(end, 1)[1]}"
     return text
 
 
@@ -122,22 +199,31 @@ def documents() -> dict[Path, str]:
     english, chinese, benchmarks = ROOT / "README.md", ROOT / "README.zh.md", ROOT / "docs" / "benchmarks.md"
     comparing = ROOT / "docs" / "compare.md"
     c_interface = ROOT / "docs" / "capi.md"
+    plugins, ttk = ROOT / "docs" / "plugins.md", SOURCES / "plugins" / "ttk.py"
     measured, counted = (json.loads(path.read_text("utf-8")) for path in (RESULTS, INSTRUCTIONS))
+    deviations = ROOT / "DEVIATIONS.md"
     return {
+        deviations: filled(deviations, slips=slips(), rows=our_rows()),
         english: filled(
             english,
+            operators=operators("operator", "in Python"),
             support=support_cells("no product", "product", "indices"),
             speed=speed(measured, ENGLISH),
         ),
         chinese: filled(
             chinese,
+            operators=operators("算子", "Python 函数"),
             support=support_cells("不指定产品", "产品", "索引"),
             speed=speed(measured, CHINESE),
         ),
         benchmarks: filled(benchmarks, cases=details(measured), instructions=instructions_table(counted)),
         comparing: filled(comparing, thresholds=thresholds()),
         c_interface: filled(c_interface, capi=c_interface_cost(measured, ENGLISH)),
+        plugins: filled(plugins, ir=graph_operators()),
+        ttk: filled(ttk, spec=test_spec()),
         ROOT / "docs" / "contract.md": contract_page(),
+        SOURCES / "functional.py": functions(),
+        SOURCES / "acl" / "phases.py": phases(),
     }
 
 

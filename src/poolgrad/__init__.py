@@ -4,28 +4,21 @@ Two layers: the functions here take NumPy arrays, torch CPU tensors and DLPack o
 documented C names in two phases, with streams, device memory and status codes.
 """
 
-from .errors import AclnnError, IndexRangeError
-from .functional import (
-    adaptive_avg_pool3d_backward,
-    adaptive_max_pool2d_backward,
-    avg_pool2d_backward,
-    max_pool2d_with_indices_backward,
-)
+from .base.errors import AclnnError, IndexRangeError
+from .functional import *  # noqa: F403
+from .functional import __all__ as _functions
 from .precision import compare
-from .threads import get_num_threads, set_num_threads
+from .run.threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AclnnError",
     "IndexRangeError",
-    "adaptive_avg_pool3d_backward",
-    "adaptive_max_pool2d_backward",
-    "avg_pool2d_backward",
     "compare",
     "get_num_threads",
-    "max_pool2d_with_indices_backward",
     "set_num_threads",
+    *_functions,
 ]
 
 _PUBLIC_MODULES = ("acl", "torch")

@@ -11,10 +11,11 @@ tangent map, so the two classes ``_Pool`` and ``_Spread`` call each other for de
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 try:
     import torch
@@ -30,67 +31,78 @@ except ModuleNotFoundError as error:
 from torch.nn import functional
 
 from . import functional as gradients
-
-__all__ = ["adaptive_avg_pool3d", "adaptive_max_pool2d", "avg_pool2d", "max_pool2d"]
-
-
-def avg_pool2d(
-    input: torch.Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> torch.Tensor:
-    """2-D average pooling."""
-    numbers = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    sides = _Sides(
-        axes=2,
-        pool=lambda x, _: functional.avg_pool2d(x, *numbers),
-        spread=lambda grad, x, _: gradients.avg_pool2d_backward(grad, x, *numbers),
-    )
-    return _Pool.apply(input, None, sides)
+from .contract.operator import Operator
+from .contract.parameters import REQUIRED, Parameter, Role
+from .operators import REGISTRY
 
 
-def adaptive_avg_pool3d(input: torch.Tensor, output_size: Any) -> torch.Tensor:
-    """3-D adaptive average pooling."""
-    if torch.is_autocast_enabled("cpu") and input.dtype in (torch.float16, torch.bfloat16):
-        input = input.float()  # as torch does, out of our sight: the gradient would be of another type than the input
-    sides = _Sides(
-        axes=3,
-        pool=lambda x, _: functional.adaptive_avg_pool3d(x, output_size),
-        spread=lambda grad, x, _: gradients.adaptive_avg_pool3d_backward(grad, x),
-    )
-    return _Pool.apply(input, None, sides)
+def _function(operator: Operator) -> Callable[..., Any]:
+    """The pooling whose gradient the operator is, with the arguments of torch's function of the same name."""
+    name = operator.torch
+    numbers = [p for p in operator.numbers if p.role is not Role.CUBE_MATH_TYPE]
+    has_indices, is_adaptive = Role.INDICES in operator.by_role, Role.KERNEL not in operator.by_role
+    forward = getattr(functional, name)
+    parameters = [inspect.Parameter("input", _ANY)]
+    if is_adaptive:
+        parameters.append(inspect.Parameter("output_size", _ANY))
+    for p in numbers:
+        parameters.append(inspect.Parameter(p.python_name, _ANY, default=_default(p)))
+    if has_indices:
+        parameters.append(inspect.Parameter("return_indices", _ANY, default=False))
+    signature = inspect.Signature(parameters)
+
+    def spread(*tensors_and_numbers: Any) -> Any:
+        return getattr(gradients, operator.python_name)(*tensors_and_numbers)
+
+    def pooling(*given: Any, **named: Any) -> Any:
+        bound = signature.bind(*given, **named)
+        bound.apply_defaults()
+        x, *arguments = bound.args
+        return_indices = arguments.pop() if has_indices else False
+        own = () if is_adaptive else tuple(arguments)  # of the gradient, whose shape tells an output size
+        if x.dtype in _HALVES and torch.is_autocast_enabled("cpu") and _widens(name, len(operator.axes)):
+            x = x.float()  # as torch does, out of our sight: the gradient would be of another type than the input
+        axes = len(operator.axes)
+        if not has_indices:
+            sides = _Sides(axes, lambda x, _: forward(x, *arguments), lambda grad, x, _: spread(grad, x, *own))
+            return _Pool.apply(x, None, sides)
+        sides = _Sides(axes, partial(_gather, axes=axes), lambda grad, x, indices: spread(grad, x, indices, *own))
+        output, indices = _Maximum.apply(x, lambda x: forward(x, *arguments, return_indices=True), sides)
+        return (output, indices) if return_indices else output
+
+    pooling.__name__ = pooling.__qualname__ = name
+    pooling.__doc__ = f"torch.nn.functional.{name}, with {operator.summary} by poolgrad."
+    pooling.__signature__ = signature  # type: ignore[attr-defined]
+    return pooling
 
 
-def max_pool2d(
-    input: torch.Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """2-D max pooling; with ``return_indices`` also where each maximum stood."""
-    numbers = (kernel_size, stride, padding, dilation, ceil_mode)
-    sides = _Sides(
-        axes=2,
-        pool=_gather,
-        spread=lambda grad, x, indices: gradients.max_pool2d_with_indices_backward(grad, x, indices, *numbers),
-    )
-    output, indices = _Maximum.apply(input, lambda x: functional.max_pool2d(x, *numbers, return_indices=True), sides)
-    return (output, indices) if return_indices else output
+def _default(parameter: Parameter) -> Any:
+    """What torch's functions have in its place: one number for all axes, None for one that follows."""
+    if parameter.default is REQUIRED:
+        return inspect.Parameter.empty
+    if parameter.optional:
+        return None
+    return parameter.default[0] if parameter.kind == "ints" else parameter.default
 
 
-def adaptive_max_pool2d(input: torch.Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """2-D adaptive max pooling; with ``return_indices`` also where each maximum stood."""
-    find = partial(functional.adaptive_max_pool2d, output_size=output_size, return_indices=True)
-    sides = _Sides(axes=2, pool=_gather, spread=gradients.adaptive_max_pool2d_backward)
-    output, indices = _Maximum.apply(input, find, sides)
-    return (output, indices) if return_indices else output
+_ANY = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+@cache
+def _widens(name: str, axes: int) -> bool:
+    """Whether torch computes that function in float32 where it is told to cast by itself."""
+    tiny = torch.zeros((1, 1, *[1] * axes), dtype=torch.bfloat16)
+    return getattr(functional, name)(tiny, 1).dtype is torch.float32
+
+
+_FUNCTIONS = {operator.torch: _function(operator) for operator in REGISTRY.values() if operator.torch}
+globals().update(_FUNCTIONS)
+__all__ = sorted(_FUNCTIONS)
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable[..., Any]: ...
 
 
 @dataclass(frozen=True)
@@ -209,10 +221,10 @@ def _save(ctx: Any, x: torch.Tensor, indices: torch.Tensor | None) -> None:
     ctx.set_materialize_grads(False)
 
 
-def _gather(x: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
-    *planes, height, width = x.shape
-    places = indices.reshape(*planes, indices.shape[-2] * indices.shape[-1])
-    return x.reshape(*planes, height * width).gather(-1, places).reshape(indices.shape)
+def _gather(x: torch.Tensor, indices: torch.Tensor, axes: int) -> torch.Tensor:
+    planes, places = x.shape[:-axes], indices.shape[-axes:]
+    flat = x.reshape(*planes, math.prod(x.shape[-axes:]))
+    return flat.gather(-1, indices.reshape(*planes, math.prod(places))).reshape(indices.shape)
 
 
 def _stack(tensor: torch.Tensor | None, axis: int | None, many: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from poolgrad.acl import constants
-from poolgrad.dtypes import DTYPES, FORMATS
+from poolgrad.base.dtypes import DTYPES, FORMATS
 
 
 def _written(prefix: str) -> dict[str, int]:

@@ -13,7 +13,7 @@ from acl_helpers import Gate, assert_prints, background, finish, malloc, new_str
 from poolgrad.acl import constants as c
 from poolgrad.acl import device, events, memory, messages, objects, state, streams
 from poolgrad.acl.handles import CONTEXT, HANDLES
-from poolgrad.products import A2, A3
+from poolgrad.base.products import A2, A3
 
 
 def text() -> str:

@@ -10,7 +10,7 @@ from acl_helpers import PATIENCE, Gate, background, finish, new_stream, stream_o
 
 from poolgrad.acl import constants as c
 from poolgrad.acl import device, events, messages, streams
-from poolgrad.errors import IndexRangeError
+from poolgrad.base.errors import IndexRangeError
 
 MakeGate = Callable[[], Gate]
 NOT_READY = (c.ACL_EVENT_RECORDED_STATUS_NOT_READY, 0)

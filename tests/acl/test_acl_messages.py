@@ -11,7 +11,7 @@ import pytest
 
 from poolgrad.acl import messages
 from poolgrad.acl.messages import explain, guarded, refusal, report, take
-from poolgrad.errors import AclnnError
+from poolgrad.base.errors import AclnnError
 
 FORM = r"\[PID:(\d+)\] (\S+) (\w+)\((EZ\d+)\): (.*)"
 

@@ -14,7 +14,7 @@ from acl_helpers import PATIENCE, Gate, assert_prints, background, finish, mallo
 from poolgrad.acl import device, memory, messages, streams
 from poolgrad.acl.handles import HANDLES, STREAM
 from poolgrad.acl.worker import Stream
-from poolgrad.errors import AclnnError, IndexRangeError
+from poolgrad.base.errors import AclnnError, IndexRangeError
 
 MakeGate = Callable[[], Gate]
 

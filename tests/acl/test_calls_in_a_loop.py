@@ -11,6 +11,7 @@ from device import describe, download, phase_one, tensor_on
 
 from poolgrad import acl
 from poolgrad.acl import executors, state
+from poolgrad.run.prepared import PREPARED
 
 AVG = "aclnnAvgPool2dBackward"
 
@@ -199,8 +200,8 @@ def test_a_tensor_that_another_thread_moves_meanwhile_is_not_kept(
         original(launch, rows)
         assert acl.aclSetRawTensorAddr(loop.out, 16) == 0
 
-    for prepared in executors._PREPARED.values():
-        prepared.passed = None
+    for known in PREPARED.values():
+        known.passed = None
     with monkeypatch.context() as patch:
         patch.setattr(executors, "enforce", enforce)
         assert loop.launch(loop.plan()) == 0

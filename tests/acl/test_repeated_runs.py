@@ -12,9 +12,10 @@ from acl_helpers import Gate, background, finish, stream_of
 from device import describe, download, phase_one, tensor_on, upload
 
 import poolgrad
-from poolgrad import AclnnError, acl
+from poolgrad import AclnnError, acl, run
 from poolgrad.acl import executors, kept
 from poolgrad.acl.worker import Stream
+from poolgrad.run.prepared import PREPARED
 
 MAX = "aclnnAdaptiveMaxPool2dBackward"
 AVG = "aclnnAvgPool2dBackward"
@@ -194,8 +195,8 @@ def test_a_change_while_a_run_is_checked_is_not_missed(stream: int, checks: str,
 
     kept.forget_runs()
     if checks == "enforce":
-        for prepared in executors._PREPARED.values():
-            prepared.passed = None
+        for known in PREPARED.values():
+            known.passed = None
     monkeypatch.setattr(executors, checks, check)
     assert call.run() == 0
     monkeypatch.undo()
@@ -250,9 +251,9 @@ def test_short_runs_of_an_idle_stream_take_place_at_once(
 def test_a_kernel_that_has_to_be_compiled_first_is_no_short_run(stream: int, monkeypatch: Any) -> None:
     call, threads = Call(stream), Threads(monkeypatch)
     found = executors.find_executor(call.executor, 0).prepared
-    monkeypatch.setattr(executors, "is_loaded", lambda name, compute: False)
-    assert found.is_short(), "this executor has its kernel already"
-    found.task = None
+    monkeypatch.setattr(run.prepared, "is_loaded", lambda name, compute: False)
+    assert found.is_compiled, "this executor has its kernel already"
+    found._task = None
     assert call.run() == 0
     assert acl.aclrtSynchronizeStream(stream) == 0
     assert threads.take() == [False]
@@ -387,7 +388,7 @@ def planned(*changes: Any) -> Any:
 
 def test_equal_calls_are_planned_once(stream: int, monkeypatch: Any) -> None:
     first = planned()
-    monkeypatch.setattr(executors, "prepare", forbid)
+    monkeypatch.setattr(run.prepared, "prepare", forbid)
     assert planned() is first
 
 
@@ -411,8 +412,7 @@ def test_what_a_plan_depends_on_is_planned_anew(stream: int) -> None:
 
 
 def test_only_so_many_plans_are_kept(stream: int, monkeypatch: Any) -> None:
-    monkeypatch.setattr(executors, "_PREPARED", {})
-    monkeypatch.setattr(executors, "MOST_PREPARED", 2)
+    monkeypatch.setattr(run.prepared, "MOST_PREPARED", 2)
     for divisor in (3, 4, 5, 6):
         planned(False, True, divisor)
-        assert len(executors._PREPARED) <= 2
+        assert len(PREPARED) <= 2

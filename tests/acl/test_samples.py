@@ -2,74 +2,46 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import ml_dtypes  # noqa: F401 - gives NumPy its bfloat16
 import numpy as np
 import pytest
-from device import device, download, run, tensor_on
+from contract_cases import SAMPLES, Document, Sample, T
+from device import describe, device, download, run, upload
 
 from poolgrad import acl
 
 
-@pytest.mark.parametrize("product", ["Atlas A2", "Atlas A3", "Ascend 950", "Atlas inference series"])
-def test_average_sample(product: str) -> None:
+def argument_of(value: Any) -> tuple[Any, int | None]:
+    """A tensor's handle and the address of its memory; results begin with bytes that are none of theirs."""
+    if isinstance(value, tuple):
+        return acl.aclCreateIntArray(value), None
+    if not isinstance(value, T):
+        return value, None
+    if value.values is None:
+        array = np.full(value.shape, -1, value.dtype)
+    else:
+        array = np.array(value.values, value.stored or value.dtype)
+    address = upload(array)
+    return describe(value.shape, value.dtype, value.format, address), address
+
+
+@pytest.mark.parametrize(
+    ("document", "sample", "product"),
+    [pytest.param(d, s, product, id=f"{d.name}-{s.why}-{product}") for d, s, product in SAMPLES],
+)
+def test_sample(document: Document, sample: Sample, product: str) -> None:
     with device(product) as stream:
-        grad, _ = tensor_on(np.ones((1, 16, 1, 1), np.float32), "NCHW")
-        self, _ = tensor_on(np.ones((1, 16, 4, 4), np.float32), "NCHW")
-        out, address = tensor_on(np.ones((1, 16, 4, 4), np.float32), "NCHW")
-        kernel, stride, padding = (acl.aclCreateIntArray(v) for v in ([4, 4], [1, 1], [0, 0]))
-        arguments = (grad, self, kernel, stride, padding, False, True, 0, 1, out)
-        assert run("aclnnAvgPool2dBackward", stream, *arguments) == 0
-        assert (download(address, (256,), np.float32) == 0.0625).all()
-
-
-def test_adaptive_average_sample() -> None:
-    with device() as stream:
-        grad, _ = tensor_on(np.arange(1, 9, dtype=np.float32).reshape(2, 2, 1, 1, 2))
-        self, _ = tensor_on(np.ones((2, 2, 1, 1, 4), np.float32))
-        out, address = tensor_on(np.zeros((2, 2, 1, 1, 4), np.float32))
-        assert run("aclnnAdaptiveAvgPool3dBackward", stream, grad, self, out) == 0
-        expected = [0.5, 0.5, 1, 1, 1.5, 1.5, 2, 2, 2.5, 2.5, 3, 3, 3.5, 3.5, 4, 4]
-        assert download(address, (16,), np.float32).tolist() == expected
-
-
-def test_max_sample() -> None:
-    with device() as stream:
-        grad, _ = tensor_on(np.array([0.4757, 0.1726], np.float32).reshape(1, 1, 2, 1), "NCHW")
-        self, _ = tensor_on(np.zeros((1, 1, 4, 3), np.float32), "NCHW")
-        indices, _ = tensor_on(np.array([0, 6], np.int32).reshape(1, 1, 2, 1), "NCHW")
-        out, address = tensor_on(np.zeros((1, 1, 4, 3), np.float32), "NCHW")
-        kernel, stride, padding, dilation = (acl.aclCreateIntArray(v) for v in ([2, 2], [2, 2], [0, 0], [1, 1]))
-        arguments = (grad, self, indices, kernel, stride, padding, dilation, False, out)
-        assert run("aclnnMaxPool2dWithIndicesBackward", stream, *arguments) == 0
-        expected = np.zeros(12, np.float32)
-        expected[0], expected[6] = 0.4757, 0.1726
-        assert np.array_equal(download(address, (12,), np.float32), expected)
-
-
-def broken_adaptive_max_sample(stream: int, index_type: int) -> int:
-    """int32 data with index 6 in a plane of 2 x 2."""
-    grad, _ = tensor_on(np.array([0.4757], np.float32).reshape(1, 1, 1, 1))
-    self, _ = tensor_on(np.zeros((1, 1, 2, 2), np.float32))
-    _, address = tensor_on(np.array([6], np.int32))
-    indices = acl.aclCreateTensor((1, 1, 1, 1), index_type, None, 0, acl.ACL_FORMAT_ND, (1, 1, 1, 1), address)
-    out, _ = tensor_on(np.zeros((1, 1, 2, 2), np.float32))
-    return run("aclnnAdaptiveMaxPool2dBackward", stream, grad, self, indices, out)
-
-
-def test_adaptive_max_sample_reads_past_its_block() -> None:
-    """As printed the sample declares its four bytes of indices as INT64: phase two must refuse to read eight."""
-    with device() as stream:
-        assert broken_adaptive_max_sample(stream, acl.ACL_INT64) == 161002
-        message = acl.aclGetRecentErrMsg() or ""
-        assert "indices" in message
-        assert "bytes 0 to 8 of an allocation of 4 bytes" in message
-
-
-def test_adaptive_max_sample_points_outside_its_plane() -> None:
-    """With the right type the index itself is wrong, which shows when the stream is synchronised."""
-    with device() as stream:
-        assert broken_adaptive_max_sample(stream, acl.ACL_INT32) == 507015
-        message = acl.aclGetRecentErrMsg() or ""
-        assert "AclNN_Inner_Error(EZ9999)" in message
-        assert "indices[0, 0, 0, 0] = 6" in message
-        assert "2x2" in message
-        assert acl.aclrtSynchronizeStream(stream) == 0, "a failure is answered once"
+        made = {name: argument_of(sample.call[name]) for name in document.types}
+        assert run(document.name, stream, *(handle for handle, _ in made.values())) == sample.status
+        if sample.status:
+            message = acl.aclGetRecentErrMsg() or ""
+            assert [part for part in sample.told if part not in message] == []
+            assert acl.aclrtSynchronizeStream(stream) == 0, "a failure is answered once"
+            return
+        assert list(sample.results) == document.outputs
+        for name, values in sample.results.items():
+            tensor, address = sample.call[name], made[name][1]
+            found = download(address, tensor.shape, tensor.dtype)
+            assert np.array_equal(found.ravel(), np.array(values, tensor.dtype))

@@ -11,7 +11,7 @@ from acl_helpers import PATIENCE, Gate, background, finish, new_stream, put_to_s
 
 from poolgrad.acl import messages, state, streams
 from poolgrad.acl.worker import UNWOKEN, Stream, wake_streams
-from poolgrad.errors import IndexRangeError
+from poolgrad.base.errors import IndexRangeError
 
 MakeGate = Callable[[], Gate]
 

@@ -10,7 +10,7 @@ import numpy as np
 from browser.chromium import Browser
 from cli.command import poolgrad
 
-from poolgrad.files import write_array
+from poolgrad.arrays.files import write_array
 
 Array = np.ndarray[Any, Any]
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from contract_cases import DOCUMENTS
 
 from poolgrad import acl
 
@@ -23,8 +24,7 @@ from poolgrad import acl
 # Parameters in C's order; "ints" are a pointer and a count, "strides" a pointer alone, "place" an address or a buffer;
 # ">" marks an out-parameter.
 TENSOR = "ints i32 strides i64 i32 ints ptr"
-PHASE_TWO = "ptr u64 ptr ptr"
-PROTOTYPES = f"""
+RUNTIME = f"""
     aclInit                            text
     aclFinalize
     aclnnInit                          text
@@ -79,14 +79,6 @@ PROTOTYPES = f"""
     aclSetTensorAddr                   ptr u64 ptr ptr
     aclSetInputTensorAddr              ptr u64 ptr ptr
     aclSetOutputTensorAddr             ptr u64 ptr ptr
-    aclnnAvgPool2dBackwardGetWorkspaceSize             ptr ptr ptr ptr ptr bool bool i64 i8 ptr >u64 >ptr
-    aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize     ptr ptr ptr >u64 >ptr
-    aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize  ptr ptr ptr ptr ptr ptr ptr bool ptr >u64 >ptr
-    aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize     ptr ptr ptr ptr >u64 >ptr
-    aclnnAvgPool2dBackward             {PHASE_TWO}
-    aclnnAdaptiveAvgPool3dBackward     {PHASE_TWO}
-    aclnnMaxPool2dWithIndicesBackward  {PHASE_TWO}
-    aclnnAdaptiveMaxPool2dBackward     {PHASE_TWO}
     aclCreateTensor                    {TENSOR} -> ptr
     aclCreateIntArray                  ints -> ptr
     aclGetRecentErrMsg                 -> text
@@ -107,6 +99,17 @@ TYPES: dict[str, Any] = {
     "text": ctypes.c_char_p,
 }
 Ints = ctypes.POINTER(ctypes.c_int64)
+
+
+def prototypes() -> dict[str, str]:
+    """All functions: those of the runtime, and of the operators what their documents say."""
+    lines = (line.strip().partition(" ") for line in RUNTIME.strip().splitlines())
+    found = {name: parameters for name, _, parameters in lines}
+    words = {"bool": "bool", "int8_t": "i8", "int64_t": "i64", "const int64_t": "i64"}
+    for name, document in DOCUMENTS.items():
+        given = " ".join("ptr" if type.endswith("*") else words[type] for type in document.types.values())
+        found |= {f"{name}GetWorkspaceSize": f"{given} >u64 >ptr", name: "ptr u64 ptr ptr"}
+    return found
 
 
 class Function:
@@ -210,8 +213,7 @@ class Library:
     def _load(self, product: str) -> dict[str, Function]:
         path = self._copy() if self._devices else self._built
         raw = ctypes.CDLL(str(path))
-        lines = [line.strip().partition(" ") for line in PROTOTYPES.strip().splitlines()]
-        functions = {name: Function(getattr(raw, name), parameters) for name, _, parameters in lines}
+        functions = {name: Function(getattr(raw, name), parameters) for name, parameters in prototypes().items()}
         before = os.environ.get("POOLGRAD_PRODUCT")
         os.environ["POOLGRAD_PRODUCT"] = product
         try:  # the first call starts the server, which reads the product

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import random
+from functools import partial
 from typing import Any
 
 import device
-import ml_dtypes
+import ml_dtypes  # noqa: F401 - gives NumPy its bfloat16
 import numpy as np
 from capi.library import Library
+from contract_cases import DOCUMENTS, SUPPORT
 
 import poolgrad
+from poolgrad.cases import CaseTensor
+from poolgrad.cases.building import pooled_shape
+from poolgrad.contract.operator import Operator
+from poolgrad.contract.parameters import Role
+from poolgrad.operators import REGISTRY
 
 SERVER_GONE = "server process has ended"  # in the message of a call
-FLOATS = [np.dtype(np.float32), np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
+PRODUCT = "Atlas A2"
+OPERATORS = [name for name, products in SUPPORT.items() if PRODUCT in products]
+MOST = {2: 24, 3: 9}  # elements along an axis, by how many axes are pooled
 
 
 class ServerLost(Exception):
@@ -42,85 +52,88 @@ class Worker:
         return value
 
     def step(self) -> None:
-        self.random.choice([self.average, self.adaptive_average, self.maximum, self.adaptive_maximum, self.copies,
-                            self.misuse, self.events])()  # fmt: skip
+        operators = [partial(self.call, name) for name in OPERATORS]
+        self.random.choice([*operators, self.copies, self.misuse, self.events])()
         self.done += 1
-
-    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        return self.numbers.standard_normal(shape).astype(np.float32).astype(dtype)
 
     def sizes(self, count: int, most: int = 24) -> tuple[int, ...]:
         return tuple(self.random.randint(1, most) for _ in range(count))
 
-    def run(self, operator: str, tensors: list[Any], numbers: list[Any], shape: tuple[int, ...], expected: Any) -> None:
-        """Both phases of a call whose last argument is the output; its result must be these very bits."""
-        library, made = self.library, []
-        for array, format in tensors:
-            address = self.good(library.aclrtMalloc(max(array.nbytes, 1), 0))
-            self.good(library.aclrtMemcpy(address, array.nbytes, array, array.nbytes, 1))
-            made.append((device.describe(array.shape, array.dtype.name, format, address), address))
-        format = tensors[0][1]
-        address = self.good(library.aclrtMalloc(max(expected.nbytes, 1), 0))
-        out = device.describe(shape, expected.dtype.name, format, address)
-        self_tensor = device.describe(shape, expected.dtype.name, format)
-        arrays = [library.aclCreateIntArray(n) if isinstance(n, tuple) else n for n in numbers]
-        handles = [made[0][0], self_tensor, *(handle for handle, _ in made[1:]), *arrays, out]
-        size, executor, status = getattr(library, operator + "GetWorkspaceSize")(*handles)
+    def call(self, name: str) -> None:
+        """Both phases of an operator's call; its results must be the very bits of the Python function."""
+        operator = REGISTRY[name]
+        arrays, shape, numbers = self.arguments(operator)
+        given = (arrays.get(p.name, shape) for p in operator.inputs)  # of what is not read, the shape
+        named = {p.python_name: numbers[p.name] for p in operator.numbers}
+        answer = getattr(poolgrad, operator.python_name)(*given, **named, product=PRODUCT)
+        expected = dict(zip(operator.outputs, answer if isinstance(answer, tuple) else (answer,), strict=True))
+        dtype = next(iter(expected.values())).dtype
+        nothing = np.broadcast_to(np.zeros(1, dtype), shape)  # for what is only described, without memory
+        handles, places, made = [], {}, []
+        for p in operator.parameters:
+            value = numbers[p.name] if p.kind != "tensor" else expected.get(p, arrays.get(p.name, nothing))
+            if p.kind == "tensor":
+                if value is not nothing:
+                    places[p] = self.memory(value, filled=p.read)
+                value = device.describe(value.shape, value.dtype.name, DOCUMENTS[name].format, places.get(p))
+                made.append((self.library.aclDestroyTensor, value))
+            elif p.kind == "ints":
+                value = self.library.aclCreateIntArray(value)
+                made.append((self.library.aclDestroyIntArray, value))
+            handles.append(value)
+        self.run(name, handles)
+        for p, wanted in expected.items():
+            result = np.empty_like(wanted)
+            self.good(self.library.aclrtMemcpy(result, result.nbytes, places[p], result.nbytes, 2))
+            assert result.tobytes() == wanted.tobytes(), f"{name} {shape} {numbers}: other bits than in Python"
+        for destroy, handle in made:
+            self.good(destroy(handle))
+        for place in places.values():
+            self.good(self.library.aclrtFree(place))
+
+    def memory(self, array: Any, filled: bool) -> int:
+        """Device memory of an array's size, which holds its elements if they matter."""
+        address = self.good(self.library.aclrtMalloc(max(array.nbytes, 1), 0))
+        if filled:
+            self.good(self.library.aclrtMemcpy(address, array.nbytes, array, array.nbytes, 1))
+        return int(address)
+
+    def run(self, name: str, handles: list[Any]) -> None:
+        size, executor, status = getattr(self.library, name + "GetWorkspaceSize")(*handles)
         self.good(status)
-        workspace = self.good(library.aclrtMalloc(size, 0)) if size else None
-        self.good(getattr(library, operator)(workspace, size, executor, self.stream))
-        self.good(library.aclrtSynchronizeStream(self.stream))
-        result = np.empty(shape, expected.dtype)
-        self.good(library.aclrtMemcpy(result, result.nbytes, address, result.nbytes, 2))
-        assert result.tobytes() == expected.tobytes(), f"{operator} {shape} {numbers}: other bits than in Python"
-        for handle in (*(handle for handle, _ in made), self_tensor, out):
-            self.good(library.aclDestroyTensor(handle))
-        for handle in (a for a, n in zip(arrays, numbers, strict=True) if isinstance(n, tuple)):
-            self.good(library.aclDestroyIntArray(handle))
-        for place in (*(place for _, place in made), address, workspace):
-            if place:
-                self.good(library.aclrtFree(place))
+        workspace = self.good(self.library.aclrtMalloc(size, 0)) if size else None
+        self.good(getattr(self.library, name)(workspace, size, executor, self.stream))
+        self.good(self.library.aclrtSynchronizeStream(self.stream))
+        if workspace:
+            self.good(self.library.aclrtFree(workspace))
 
-    def average(self) -> None:
-        dtype, shape = self.random.choice(FLOATS), self.sizes(4)
-        kernel = tuple(self.random.randint(1, size) for size in shape[2:])
-        stride = self.sizes(2, 4)
-        padding = tuple(self.random.randint(0, k // 2) for k in kernel)
-        pooled = [(n + 2 * p - k) // s + 1 for n, k, s, p in zip(shape[2:], kernel, stride, padding, strict=True)]
-        grad = self.array((*shape[:2], *pooled), dtype)
-        include = self.random.random() < 0.5
-        expected = poolgrad.avg_pool2d_backward(
-            grad, shape, kernel, stride, padding, count_include_pad=include, product="Atlas A2"
-        )
-        numbers = [kernel, stride, padding, False, include, 0, 0]
-        self.run("aclnnAvgPool2dBackward", [(grad, "NCHW")], numbers, shape, expected)
+    def arguments(self, operator: Operator) -> tuple[dict[str, Any], tuple[int, ...], dict[str, Any]]:
+        """Arrays of what is read, the shape of the forward pass's input, and numbers of a legal call."""
+        document, axes = DOCUMENTS[operator.name], len(operator.axes)
+        shape = self.sizes(2 + axes, MOST[axes])
+        numbers = self.windows(operator, shape[2:])
+        x = CaseTensor("float32", shape, document.format)
+        pooled = pooled_shape(operator, x, numbers) or (*shape[:2], *self.sizes(axes, 9))
+        dtypes = self.random.choice(document.forms_on(PRODUCT)).dtypes
+        arrays = {}
+        for p in (p for p in operator.inputs if p.read):
+            dtype = np.dtype(dtypes[document.tensors[p.name].dtype])
+            if p.role is Role.INDICES:
+                arrays[p.name] = self.numbers.integers(0, math.prod(shape[2:]), pooled).astype(dtype)
+            else:
+                size = shape if p.role is Role.INPUT else pooled
+                arrays[p.name] = self.numbers.standard_normal(size).astype(np.float32).astype(dtype)
+        return arrays, shape, numbers
 
-    def adaptive_average(self) -> None:
-        shape = self.sizes(5, 9)
-        grad = self.array((*shape[:2], *self.sizes(3, 9)), self.random.choice(FLOATS))
-        expected = poolgrad.adaptive_avg_pool3d_backward(grad, shape, product="Atlas A2")
-        self.run("aclnnAdaptiveAvgPool3dBackward", [(grad, "NCDHW")], [], shape, expected)
-
-    def indices(self, shape: tuple[int, ...], plane: int, dtype: Any) -> Any:
-        return self.numbers.integers(0, plane, shape).astype(dtype)
-
-    def maximum(self) -> None:
-        shape = self.sizes(4)
-        kernel = tuple(self.random.randint(1, size) for size in shape[2:])
-        stride = self.sizes(2, 4)
-        pooled = tuple((n - k) // s + 1 for n, k, s in zip(shape[2:], kernel, stride, strict=True))
-        grad = self.array((*shape[:2], *pooled), FLOATS[0])
-        indices = self.indices(grad.shape, shape[2] * shape[3], np.int32)
-        expected = poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, kernel, stride, product="Atlas A2")
-        tensors = [(grad, "NCHW"), (indices, "NCHW")]
-        self.run("aclnnMaxPool2dWithIndicesBackward", tensors, [kernel, stride, (0,), (1,), False], shape, expected)
-
-    def adaptive_maximum(self) -> None:
-        shape = self.sizes(4)
-        grad = self.array((*shape[:2], *self.sizes(2, 9)), self.random.choice(FLOATS))
-        indices = self.indices(grad.shape, shape[2] * shape[3], self.random.choice([np.int32, np.int64]))
-        expected = poolgrad.adaptive_max_pool2d_backward(grad, shape, indices, product="Atlas A2")
-        self.run("aclnnAdaptiveMaxPool2dBackward", [(grad, "ND"), (indices, "ND")], [], shape, expected)
+    def windows(self, operator: Operator, sizes: tuple[int, ...]) -> dict[str, Any]:
+        kernel = tuple(self.random.randint(1, size) for size in sizes)
+        of_role = {
+            Role.KERNEL: kernel,
+            Role.STRIDE: self.sizes(len(sizes), 4),
+            Role.PADDING: tuple(self.random.randint(0, k // 2) for k in kernel),
+        }
+        numbers = {p.name: of_role.get(p.role, p.default) for p in operator.numbers}
+        return numbers | {p.name: self.random.random() < 0.5 for p in operator.numbers if p.kind == "bool"}
 
     def copies(self) -> None:
         """Through device memory of up to a megabyte, by interior addresses and by the stream."""
@@ -142,7 +155,7 @@ class Worker:
             (library.aclDestroyTensor(garbage), 161002),
             (library.aclrtSynchronizeEvent(garbage), 107017),
             (library.aclrtFree(garbage), 107017),
-            (library.aclnnAvgPool2dBackward(None, 0, garbage, self.stream), 161002),
+            (getattr(library, self.random.choice(OPERATORS))(None, 0, garbage, self.stream), 161002),
         ]
         for answer, expected in answers:
             if answer != expected:

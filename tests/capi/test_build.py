@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from contract_cases import DOCUMENTS
 
-from poolgrad import acl, status
+from poolgrad import acl
 from poolgrad.acl import constants
+from poolgrad.base import status
 from poolgrad.capi import build as builder
 from poolgrad.capi.calls import CALLS
 from poolgrad.capi.functions import all_functions, protocol
@@ -19,10 +21,9 @@ from poolgrad.capi.headers import all_headers, enum_members
 from poolgrad.capi.prototypes import LOCAL, PROTOTYPES, REMOTE
 
 # The documents' signatures, written down a second time: return type, name, parameter types. Whoever changes the table
-# changes this on purpose.
+# changes this on purpose. Those of the operators are in the files of documents.
 TENSOR_PARAMETERS = "const int64_t* uint64_t aclDataType const int64_t* int64_t aclFormat const int64_t* uint64_t void*"
-RUN = "void* uint64_t aclOpExecutor* aclrtStream"
-SIGNATURES = f"""
+RUNTIME = f"""
 aclError aclInit: const char*
 aclError aclFinalize:
 aclError aclrtSetDevice: int32_t
@@ -83,47 +84,40 @@ aclnnStatus aclDestroyAclOpExecutor: aclOpExecutor*
 aclnnStatus aclSetTensorAddr: aclOpExecutor* const size_t aclTensor* void*
 aclnnStatus aclSetInputTensorAddr: aclOpExecutor* const size_t aclTensor* void*
 aclnnStatus aclSetOutputTensorAddr: aclOpExecutor* const size_t aclTensor* void*
-aclnnStatus aclnnAvgPool2dBackwardGetWorkspaceSize: const aclTensor* const aclTensor* const aclIntArray* \
-const aclIntArray* const aclIntArray* bool bool int64_t int8_t aclTensor* uint64_t* aclOpExecutor**
-aclnnStatus aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize: const aclTensor* const aclTensor* aclTensor* uint64_t* \
-aclOpExecutor**
-aclnnStatus aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize: const aclTensor* const aclTensor* const aclTensor* \
-const aclIntArray* const aclIntArray* const aclIntArray* const aclIntArray* bool aclTensor* uint64_t* aclOpExecutor**
-aclnnStatus aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize: const aclTensor* const aclTensor* const aclTensor* \
-aclTensor* uint64_t* aclOpExecutor**
-aclnnStatus aclnnAvgPool2dBackward: {RUN}
-aclnnStatus aclnnAdaptiveAvgPool3dBackward: {RUN}
-aclnnStatus aclnnMaxPool2dWithIndicesBackward: {RUN}
-aclnnStatus aclnnAdaptiveMaxPool2dBackward: {RUN}
 """
 
-HEADERS = [
-    "acl/acl.h",
-    "acl/acl_base.h",
-    "acl/acl_rt.h",
-    "aclnn/acl_meta.h",
-    "aclnn/aclnn_base.h",
-    "aclnnop/aclnn_adaptive_avg_pool3d_backward.h",
-    "aclnnop/aclnn_adaptive_max_pool2d_backward.h",
-    "aclnnop/aclnn_avgpool2d_backward.h",
-    "aclnnop/aclnn_max_pool2d_with_indices_backward.h",
-]
+HEADERS = ["acl/acl.h", "acl/acl_base.h", "acl/acl_rt.h", "aclnn/acl_meta.h", "aclnn/aclnn_base.h"]
+HEADERS += sorted({f"aclnnop/{document.header}" for document in DOCUMENTS.values()})
 
 
-def declared() -> dict[str, str]:
-    """The functions that the headers declare, as any tool would read them: one line each."""
-    lines = "\n".join(all_headers().values())
-    found = re.findall(r"^((?:const )?\w+\*?) (acl\w+)\((.*)\);$", lines, re.MULTILINE)
-    return {name: f"{returns} {name}: {_types(inside)}".strip() for returns, name, inside in found}
+PHASE_ONE = "{}, uint64_t* workspaceSize, aclOpExecutor** executor"
+PHASE_TWO = "void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, aclrtStream stream"
+
+
+def declared(text: str) -> dict[str, tuple[str, str]]:
+    """What each function of a header returns and takes, as any tool would read it: one line each."""
+    found = re.findall(r"^((?:const )?\w+\*?) (acl\w+)\((.*)\);$", text, re.MULTILINE)
+    return {name: (returns, inside) for returns, name, inside in found}
 
 
 def _types(inside: str) -> str:
     return "" if inside == "void" else " ".join(part.rsplit(" ", 1)[0] for part in inside.split(", "))
 
 
-def test_signatures_are_the_documented_ones() -> None:
-    wanted = {line.split(":")[0].split()[-1]: line for line in SIGNATURES.strip().splitlines()}
-    assert declared() == wanted
+def test_signatures_of_the_runtime_are_the_documented_ones() -> None:
+    wanted = {line.split(":")[0].split()[-1]: line for line in RUNTIME.strip().splitlines()}
+    found = declared("\n".join(text for name, text in all_headers().items() if not name.startswith("aclnnop/")))
+    assert {name: f"{r} {name}: {_types(inside)}".strip() for name, (r, inside) in found.items()} == wanted
+
+
+@pytest.mark.parametrize("header", sorted({document.header for document in DOCUMENTS.values()}))
+def test_signatures_of_the_operators_are_the_documented_ones(header: str) -> None:
+    wanted = {}
+    for document in (document for document in DOCUMENTS.values() if document.header == header):
+        parameters = ", ".join(f"{type} {name}" for name, type in document.types.items())
+        wanted[f"{document.name}GetWorkspaceSize"] = ("aclnnStatus", PHASE_ONE.format(parameters))
+        wanted[document.name] = ("aclnnStatus", PHASE_TWO)
+    assert declared(all_headers()[f"aclnnop/{header}"]) == wanted
 
 
 def test_every_function_of_the_documented_layer_has_a_twin_in_c() -> None:

@@ -16,12 +16,12 @@ from acl_helpers import PATIENCE, background, finish, put_to_sleep, stream_of
 from poolgrad import acl
 from poolgrad.acl.events import Recording
 from poolgrad.acl.state import make_current, require_context
+from poolgrad.base.errors import IndexRangeError
 from poolgrad.capi import connection, cores, server
 from poolgrad.capi.calls import core_of, is_wait, size_of
 from poolgrad.capi.connection import Connection
 from poolgrad.capi.prototypes import REMOTE
 from poolgrad.capi.server import _serve
-from poolgrad.errors import IndexRangeError
 
 NUMBERS = {prototype.name: number for number, prototype in enumerate(REMOTE)}
 

@@ -13,7 +13,7 @@ import pytest
 from capi.toolchain import EXAMPLES, compile_program, run
 from cli.command import poolgrad as command
 
-from poolgrad import reference
+from poolgrad.selftest import reference
 
 Array = np.ndarray[Any, Any]
 

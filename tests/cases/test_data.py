@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import poolgrad
+from poolgrad.arrays.files import numpy_dtype, read_array
 from poolgrad.cases import Case, CaseTensor, Values, data
 from poolgrad.cases.golden import make_golden
 from poolgrad.cases.naming import directory_name
-from poolgrad.files import numpy_dtype, read_array
 
 AVG, ADAPTIVE_AVG = "aclnnAvgPool2dBackward", "aclnnAdaptiveAvgPool3dBackward"
 MAX, ADAPTIVE_MAX = "aclnnMaxPool2dWithIndicesBackward", "aclnnAdaptiveMaxPool2dBackward"

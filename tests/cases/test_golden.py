@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from poolgrad.arrays.files import BadFile, read_array
 from poolgrad.cases import BadCase, Case, CaseTensor, Values
 from poolgrad.cases import golden as golden_module
 from poolgrad.cases import work as work_module
 from poolgrad.cases.golden import Golden, make_golden, read_manifest
 from poolgrad.cases.work import Work
-from poolgrad.files import BadFile, read_array
 
 SMALL, LARGE = CaseTensor("float32", (2, 3, 4, 4), "NCHW"), CaseTensor("float32", (2, 3, 8, 8), "NCHW")
 INDICES = CaseTensor("int32", (2, 3, 4, 4), "NCHW", values=Values("forward"))

@@ -11,11 +11,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from poolgrad.base.windows import Windows, pooled_size
 from poolgrad.cases import forward
-from poolgrad.cases.indices import adaptive_max_pool2d_indices, drawn_indices, max_pool2d_indices
-from poolgrad.cases.places import adaptive_places, fixed_places
-from poolgrad.operators.pooling import Windows
-from poolgrad.windows import has_empty_window
+from poolgrad.cases.indices import astray_indices, drawn_indices, forward_with_indices
 
 Places = list[list[int]]
 
@@ -34,15 +32,24 @@ def places_of_adaptive(size: int, out: int) -> Places:
     return [list(range(math.floor(o * size / out), math.ceil((o + 1) * size / out))) for o in range(out)]
 
 
-def search(x: np.ndarray[Any, Any], rows: Places, columns: Places) -> tuple[list[Any], list[int]]:
+def fixed(size: int, kernel: int, stride: int, pad: int, dilation: int, ceil_mode: bool) -> Windows:
+    out = pooled_size(size, kernel=kernel, stride=stride, pad=pad, dilation=dilation, ceil_mode=ceil_mode)
+    return Windows(size, out, kernel, stride, pad, dilation)
+
+
+def adaptive(sizes: tuple[int, ...], outs: tuple[int, ...]) -> list[Windows]:
+    return [Windows(size, out, adaptive=True) for size, out in zip(sizes, outs, strict=True)]
+
+
+def search(x: np.ndarray[Any, Any], *axes: Places) -> tuple[list[Any], list[int]]:
     """The first of equal maxima, the last of NaN."""
-    values, indices = [], []
-    for plane in x.reshape(-1, *x.shape[-2:]).astype(np.float64):
-        for row, column in itertools.product(rows, columns):
-            best, index = -math.inf, row[0] * x.shape[-1] + column[0]
-            for i, j in itertools.product(row, column):
-                if plane[i, j] > best or math.isnan(plane[i, j]):
-                    best, index = plane[i, j], i * x.shape[-1] + j
+    values, indices, sizes = [], [], x.shape[-len(axes) :]
+    for plane in x.reshape(-1, *sizes).astype(np.float64):
+        for window in itertools.product(*axes):
+            best, index = -math.inf, int(np.ravel_multi_index([places[0] for places in window], sizes))
+            for place in itertools.product(*window):
+                if plane[place] > best or math.isnan(plane[place]):
+                    best, index = plane[place], int(np.ravel_multi_index(place, sizes))
             values.append(best)
             indices.append(index)
     return values, indices
@@ -65,39 +72,41 @@ def any_block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 DTYPES = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)
 
 
+AXES = pytest.mark.parametrize(("axes", "largest"), [(2, 14), (3, 7)], ids=["planes", "volumes"])
+
+
 @pytest.mark.usefixtures("any_block")
-def test_maxima_of_fixed_windows() -> None:
+@AXES
+def test_maxima_of_fixed_windows(axes: int, largest: int) -> None:
     random = np.random.default_rng(1)
     dilated = padded = ceiled = 0
     for trial in range(150):
-        sizes, kernel = random.integers(1, 14, 2).tolist(), random.integers(1, 8, 2).tolist()
-        stride, dilation = random.integers(1, 5, 2).tolist(), random.integers(1, 4, 2).tolist()
+        sizes, kernel = random.integers(1, largest, axes).tolist(), random.integers(1, largest // 2 + 1, axes).tolist()
+        stride, dilation = random.integers(1, 5, axes).tolist(), random.integers(1, 4, axes).tolist()
         pad = [int(random.integers(0, k // 2 + 1)) for k in kernel]
         ceil_mode = bool(random.integers(2))
-        axes = list(zip(sizes, kernel, stride, pad, dilation, strict=True))
-        height, width = (Windows(*axis, ceil_mode) for axis in axes)
-        if min(height.out, width.out) <= 0 or any(
-            has_empty_window(w.size, w.out, kernel=w.kernel, stride=w.stride, pad=w.pad, dilation=w.dilation)
-            for w in (height, width)
-        ):
+        numbers = list(zip(sizes, kernel, stride, pad, dilation, strict=True))
+        windows = [fixed(*axis, ceil_mode) for axis in numbers]
+        if min(w.out for w in windows) <= 0 or any(w.has_empty for w in windows):
             continue
         x = data(random, (2, *sizes), DTYPES[trial % 4])
-        values, indices = max_pool2d_indices(x, (height, width))
-        expected, places = search(x, *(places_of_fixed(*axis, ceil_mode) for axis in axes))
-        assert indices.ravel().tolist() == places, (axes, ceil_mode)
+        values, indices = forward_with_indices(x, windows)
+        expected, places = search(x, *(places_of_fixed(*axis, ceil_mode) for axis in numbers))
+        assert indices.ravel().tolist() == places, (numbers, ceil_mode)
         np.testing.assert_array_equal(values.ravel().astype(np.float64), expected)
         dilated, padded, ceiled = dilated + (max(dilation) > 1), padded + (max(pad) > 0), ceiled + ceil_mode
     assert min(dilated, padded, ceiled) > 10
 
 
 @pytest.mark.usefixtures("any_block")
-def test_maxima_of_adaptive_windows() -> None:
+@AXES
+def test_maxima_of_adaptive_windows(axes: int, largest: int) -> None:
     random = np.random.default_rng(2)
     larger = 0
     for trial in range(100):
-        sizes, out = random.integers(1, 14, 2).tolist(), random.integers(1, 18, 2).tolist()
+        sizes, out = random.integers(1, largest, axes).tolist(), random.integers(1, largest + 4, axes).tolist()
         x = data(random, (2, *sizes), DTYPES[trial % 4])
-        values, indices = adaptive_max_pool2d_indices(x, (out[0], out[1]), np.int32)
+        values, indices = forward_with_indices(x, adaptive(sizes, out), np.int32)
         expected, places = search(x, *(places_of_adaptive(*axis) for axis in zip(sizes, out, strict=True)))
         assert indices.dtype == np.int32
         assert indices.ravel().tolist() == places, (sizes, out)
@@ -110,8 +119,8 @@ def test_maxima_of_adaptive_windows() -> None:
 def test_long_windows_that_overlap_much() -> None:
     """Which are made of runs whose lengths are powers of two."""
     x = data(np.random.default_rng(3), (1, 20, 30), np.float32)
-    height, width = Windows(20, 11, 1, 5, 1, False), Windows(30, 17, 1, 8, 1, True)
-    _, indices = max_pool2d_indices(x, (height, width))
+    windows = fixed(20, 11, 1, 5, 1, False), fixed(30, 17, 1, 8, 1, True)
+    _, indices = forward_with_indices(x, windows)
     axes = ((20, 11, 1, 5, 1), (30, 17, 1, 8, 1))
     rows, columns = (places_of_fixed(*axis, ceil) for axis, ceil in zip(axes, (False, True), strict=True))
     assert indices.ravel().tolist() == search(x, rows, columns)[1]
@@ -120,9 +129,9 @@ def test_long_windows_that_overlap_much() -> None:
 def test_views_of_any_strides_go_in() -> None:
     x = data(np.random.default_rng(4), (9, 8, 3), np.float32)
     planes = np.moveaxis(x, -1, 0)
-    windows = Windows(9, 3, 2, 1, 1, False), Windows(8, 3, 2, 1, 1, False)
-    _, expected = max_pool2d_indices(np.ascontiguousarray(planes), windows)
-    assert (max_pool2d_indices(planes, windows)[1] == expected).all()
+    windows = fixed(9, 3, 2, 1, 1, False), fixed(8, 3, 2, 1, 1, False)
+    _, expected = forward_with_indices(np.ascontiguousarray(planes), windows)
+    assert (forward_with_indices(planes, windows)[1] == expected).all()
 
 
 def test_memory_stays_bounded_for_one_window_over_everything(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +147,7 @@ def test_memory_stays_bounded_for_one_window_over_everything(monkeypatch: pytest
     monkeypatch.setattr(forward, "_wide", noted)
     x = np.random.default_rng(5).random((1, 100_000)).astype(np.float16)
     for shape in ((1, 100_000), (100_000, 1), (250, 400)):
-        _, index = adaptive_max_pool2d_indices(x.reshape(shape), (1, 1))
+        _, index = forward_with_indices(x.reshape(shape), adaptive(shape, (1, 1)))
         assert index == x.argmax()
     assert largest <= 4000
 
@@ -149,7 +158,8 @@ def test_memory_stays_bounded_for_many_windows_over_a_line(shape: tuple[int, int
     x[np.isnan(x)] = 0
     out = 20_000
     tracemalloc.start()
-    _, indices = adaptive_max_pool2d_indices(x.reshape(shape), (out, 1) if shape[1] == 1 else (1, out), np.int32)
+    windows = adaptive(shape, (out, 1) if shape[1] == 1 else (1, out))
+    _, indices = forward_with_indices(x.reshape(shape), windows, np.int32)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert (indices.ravel() == x.reshape(out, -1).argmax(axis=1) + np.arange(out) * 400).all()
@@ -157,26 +167,34 @@ def test_memory_stays_bounded_for_many_windows_over_a_line(shape: tuple[int, int
 
 
 @pytest.mark.parametrize("stride", [1, 3])
-def test_drawn_indices_lie_in_their_windows(stride: int) -> None:
-    axes = [(11, 3, stride, 1, 2), (9, 4, stride, 2, 1)]
-    rows, columns = (fixed_places(Windows(*axis, True)) for axis in axes)
-    indices = np.full((20, rows.out, columns.out), -1)
-    drawn_indices(np.random.default_rng(6), rows, columns, indices)
-    seen: set[tuple[int, int, int]] = set()
-    lists = [places_of_fixed(*axis, True) for axis in axes]
-    for plane, i, j in np.ndindex(indices.shape):
-        row, column = divmod(int(indices[plane, i, j]), 9)
-        assert row in lists[0][i]
-        assert column in lists[1][j]
-        seen.add((i, j, int(indices[plane, i, j])))
-    assert len(seen) > 3 * rows.out * columns.out, "every place has its turn"
+@pytest.mark.parametrize("axes", [2, 3], ids=["planes", "volumes"])
+def test_drawn_indices_lie_in_their_windows(axes: int, stride: int) -> None:
+    numbers = [(4, 3, stride, 1, 1), (11, 3, stride, 1, 2), (9, 4, stride, 2, 1)][-axes:]
+    windows = [fixed(*axis, True) for axis in numbers]
+    outs, sizes = [w.out for w in windows], [w.size for w in windows]
+    indices = np.full((20, *outs), -1)
+    drawn_indices(np.random.default_rng(6), windows, indices)
+    seen: set[tuple[int, ...]] = set()
+    lists = [places_of_fixed(*axis, True) for axis in numbers]
+    for plane, *window in np.ndindex(indices.shape):
+        index = int(indices[(plane, *window)])
+        for place, places, o in zip(np.unravel_index(index, sizes), lists, window, strict=True):
+            assert int(place) in places[o]
+        seen.add((*window, index))
+    assert len(seen) > 3 * math.prod(outs), "every place has its turn"
     assert stride > 1 or len(np.unique(indices[0])) < indices[0].size, "overlapping windows draw duplicates"
 
 
 def test_drawn_indices_of_adaptive_windows_reach_both_ends() -> None:
-    rows, columns = adaptive_places(7, 3), adaptive_places(5, 8)
     indices = np.empty((200, 3, 8), np.int64)
-    drawn_indices(np.random.default_rng(7), rows, columns, indices)
+    drawn_indices(np.random.default_rng(7), adaptive((7, 5), (3, 8)), indices)
     for i, j in np.ndindex(3, 8):
         expected = [r * 5 + c for r in places_of_adaptive(7, 3)[i] for c in places_of_adaptive(5, 8)[j]]
         assert sorted(set(indices[:, i, j].tolist())) == expected
+
+
+@pytest.mark.parametrize("shape", [(4, 5, 6), (4, 2, 5, 6)], ids=["planes", "volumes"])
+def test_indices_astray_are_drawn_from_all_places(shape: tuple[int, ...]) -> None:
+    indices = np.full(shape, -1)
+    astray_indices(np.random.default_rng(8), 10, indices)
+    assert set(indices.ravel().tolist()) == set(range(10))

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from poolgrad import reference
-from poolgrad.files import numpy_dtype, read_array
+from poolgrad.arrays.files import numpy_dtype, read_array
+from poolgrad.selftest import reference
 
 Line = dict[str, Any]
 Array = np.ndarray[Any, Any]
@@ -179,9 +179,9 @@ def _assert_indices(line: Line, found: dict[str, Array]) -> None:
         return
     if "kernelSize" in line:
         lists = (line[key] for key in ("kernelSize", "stride", "padding", "dilation"))
-        expected = reference.max_pool2d_indices(x, *lists, line["ceilMode"])
+        expected = reference.max_pool_indices(x, *lists, line["ceilMode"])
     else:
-        expected = reference.adaptive_max_pool2d_indices(x, indices.shape[-2:])
+        expected = reference.adaptive_max_pool_indices(x, indices.shape[-2:])
     assert (indices == expected).all(), line
 
 

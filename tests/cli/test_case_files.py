@@ -22,9 +22,9 @@ from cases.files import LINE_MAX, TTK_AVERAGE, atk_adaptive_max, atk_average, at
 from cli.command import poolgrad as process
 from cli.inside import poolgrad
 
+from poolgrad.arrays.files import read_array
 from poolgrad.cases.junit import junit
 from poolgrad.cases.verification import Outcome
-from poolgrad.files import read_array
 
 PATIENCE = 60  # seconds after which a test that waits has failed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import subprocess
@@ -15,9 +16,9 @@ from contract_cases import CASES, LEGAL, NO_PRODUCT, PRODUCTS, SUPPORT, Case, T,
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from poolgrad.cli.line import HELP, number_parameters, option
-from poolgrad.contract import Parameter
-from poolgrad.dtypes import FORMATS
+from poolgrad.base.dtypes import FORMATS
+from poolgrad.cli.line import option
+from poolgrad.contract.parameters import Parameter, Role
 from poolgrad.operators import REGISTRY
 
 AVG, MAX = "aclnnAvgPool2dBackward", "aclnnMaxPool2dWithIndicesBackward"
@@ -205,10 +206,6 @@ def test_every_parameter_of_every_operator_has_an_option_and_a_word_of_help(comm
             assert options[option(parameter)].help
 
 
-def test_every_number_is_explained() -> None:
-    assert set(HELP) == {parameter.name for parameter in number_parameters().values()}
-
-
 def test_a_new_parameter_of_an_operator_becomes_an_option() -> None:
     """Options come from the operators, so nobody has to think of them."""
     from dataclasses import replace
@@ -217,16 +214,20 @@ def test_a_new_parameter_of_an_operator_becomes_an_option() -> None:
     from poolgrad.cli import line
 
     operator = REGISTRY[AVG]
-    grown = replace(operator, parameters=(*operator.parameters, Parameter("newNumber", "int", "new_number")))
+    number = Parameter("newNumber", Role.DILATION, "int64_t", "new_number", "A number.")
+    tensor = Parameter("newTensor", Role.MASK, "const aclTensor*", "new_tensor", "A tensor.")
+    grown = replace(operator, parameters=(*operator.parameters, number, tensor))
     with patch.dict(line.REGISTRY, {AVG: grown}):
         seen: dict[str, object] = {}
 
-        @line.takes_numbers
-        def command(numbers: dict[str, object]) -> None:
-            seen.update(numbers)
+        @line.takes_call(lambda parameter: None if parameter.output else ("FILE", parameter.help))
+        def command(tensors: dict[str, str], numbers: dict[str, object]) -> None:
+            seen.update(tensors=tensors, numbers=numbers)
 
-        command(**dict.fromkeys(line.number_parameters()) | {"new_number": 7})
-    assert seen == {"new_number": 7}
+        names = set(inspect.signature(command).parameters)
+        assert "out" not in names
+        command(**dict.fromkeys(names) | {"new_number": 7, "new_tensor": "1,2:int8"})
+    assert seen == {"tensors": {"new_tensor": "1,2:int8"}, "numbers": {"new_number": 7}}
 
 
 def test_checking_needs_no_kernels() -> None:

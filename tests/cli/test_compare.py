@@ -16,7 +16,7 @@ from cli.command import poolgrad as as_a_process
 from cli.inside import poolgrad
 
 import poolgrad as library
-from poolgrad.files import write_array
+from poolgrad.arrays.files import write_array
 from poolgrad.precision.limits import STANDARDS, WITH_THIRD_PARTY
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

@@ -13,7 +13,11 @@ import pytest
 from cli.inside import poolgrad
 
 import poolgrad as library
-from poolgrad import functional, selftest
+from poolgrad import functional
+from poolgrad.base.products import ANY
+from poolgrad.contract.support import support
+from poolgrad.operators import REGISTRY, find_operator
+from poolgrad.selftest import trials as selftest
 
 
 def found(expect: int = 0) -> dict[str, dict[str, Any]]:
@@ -39,8 +43,9 @@ def test_this_installation_is_well() -> None:
 
 
 KERNELS = """
-from poolgrad import kernels, selftest
-for trial in selftest.trials():
+from poolgrad import kernels
+from poolgrad.selftest.trials import trials
+for trial in trials():
     assert trial.run() is None, trial.name
 print(*sorted({name for name, compute in kernels._ADDRESSES}))
 """
@@ -49,21 +54,26 @@ print(*sorted({name for name, compute in kernels._ADDRESSES}))
 def test_the_self_test_reaches_the_kernels_all_operators_and_all_types() -> None:
     done = subprocess.run([sys.executable, "-c", KERNELS], capture_output=True, text=True, check=True)
     reached = set(done.stdout.split())
-    assert reached >= {"average", "average_blocks", "average_global", "average_lanes", "average_pixels"}
-    assert reached >= {"average_doubling_3", "average_repeating_2", "average_rolling", "average_woven_3_1_0"}
-    assert reached >= {"max_blocks_3_2", "max_pixels", "max_tiles_2", "scatter_dense"}
+    assert reached >= {
+        "average_rows",
+        "average_row_blocks",
+        "average_whole_planes",
+        "average_small_planes",
+        "average_channels_last",
+    }
+    assert reached >= {"average_k3s2", "average_touching_2", "average_k3s1", "average_few_windows_3_1_0"}
+    assert reached >= {"max_channels_last_k3s2", "max_channels_last", "max_touching_2", "scatter_dense"}
     names = [trial.name for trial in selftest.trials()]
     assert len(set(names)) == len(names)
-    for operator in ("avg_pool2d", "adaptive_avg_pool3d", "max_pool2d_with_indices", "adaptive_max_pool2d"):
-        for dtype in ("float64", "float32", "float16", "bfloat16"):
-            assert any(name.startswith(f"{operator}_backward, {dtype}") for name in names)
+    for operator in REGISTRY.values():
+        for dtype in support(operator, ANY).dtypes:
+            for index in support(operator, ANY).index_dtypes or ("",):
+                assert any(name.startswith(f"{operator.python_name}, {dtype}, {index}") for name in names)
 
 
-@pytest.mark.parametrize(
-    "operator", ["avg_pool2d", "adaptive_avg_pool3d", "max_pool2d_with_indices", "adaptive_max_pool2d"]
-)
+@pytest.mark.parametrize("operator", [operator.python_name for operator in REGISTRY.values()])
 def test_one_wrong_bit_is_noticed(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = getattr(functional, f"{operator}_backward")
+    right = getattr(functional, operator)
 
     def wrong(*arguments: Any, **options: Any) -> Any:
         result = right(*arguments, **options)
@@ -71,19 +81,20 @@ def test_one_wrong_bit_is_noticed(operator: str, monkeypatch: pytest.MonkeyPatch
         flat[np.nanargmax(np.abs(flat.astype(np.float32)))] *= 1.25
         return result
 
-    monkeypatch.setattr(functional, f"{operator}_backward", wrong)
+    monkeypatch.setattr(functional, operator, wrong)
+    monkeypatch.setattr(selftest, "REGISTRY", {"": find_operator(operator)})
     findings = found(expect=1)
     assert not findings["self-test"]["well"]
-    assert f"{operator}_backward" in findings["self-test"]["found"]
+    assert operator in findings["self-test"]["found"]
     assert "report it" in findings["self-test"]["advice"]
 
 
 def test_a_nan_that_leaves_its_window_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     right = functional.avg_pool2d_backward
 
-    def spreading(grad: Any, *arguments: Any) -> Any:
-        result = right(grad, *arguments)
-        return np.full_like(result, np.nan) if np.isnan(grad).any() else result
+    def spreading(**arguments: Any) -> Any:
+        result = right(**arguments)
+        return np.full_like(result, np.nan) if np.isnan(arguments["grad_output"]).any() else result
 
     monkeypatch.setattr(functional, "avg_pool2d_backward", spreading)
     assert "a NaN has left its window" in found(expect=1)["self-test"]["found"]

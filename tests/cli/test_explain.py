@@ -6,8 +6,8 @@ import pytest
 from cli.inside import poolgrad
 from contract_cases import PRODUCTS, SUPPORT
 
+from poolgrad.base.products import find_product
 from poolgrad.operators import REGISTRY
-from poolgrad.products import find_product
 
 
 @pytest.mark.parametrize("operator", REGISTRY)

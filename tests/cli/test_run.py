@@ -19,9 +19,10 @@ import numpy as np
 import pytest
 from cli import command
 from cli.inside import poolgrad
+from cli.stand_ins import add_second_output
 
-from poolgrad import reference
-from poolgrad.files import read_array, write_array
+from poolgrad.arrays.files import read_array, write_array
+from poolgrad.selftest import reference
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 AVG, MAX = "AvgPool2dBackward", "MaxPool2dWithIndicesBackward"
@@ -60,8 +61,8 @@ def test_all_operators_run() -> None:
     write_array("g3.npy", generator.standard_normal((2, 2, 3, 2)).astype(np.float32))
     write_array("g.npy", whole_numbers((1, 2, 3, 3), BFLOAT16))
     x = generator.standard_normal((1, 2, 7, 6))
-    fixed = reference.max_pool2d_indices(x, (3, 2), (2, 2), (0, 0))
-    adaptive = reference.adaptive_max_pool2d_indices(x, (3, 3))
+    fixed = reference.max_pool_indices(x, (3, 2), (2, 2), (0, 0))
+    adaptive = reference.adaptive_max_pool_indices(x, (3, 3))
     write_array("fixed.npy", np.moveaxis(fixed, 1, -1).copy())
     adaptive.astype(np.int32).tofile("adaptive.bin")
     write_array("last.npy", np.moveaxis(read_array("g.npy"), 1, -1).copy())
@@ -193,6 +194,20 @@ def test_bad_files_are_one_clear_line(words: tuple[str, ...], said: str) -> None
     assert said in " ".join(done.stderr.split())
     assert done.stdout == ""
     assert sorted(os.listdir()) == before
+
+
+def test_every_result_has_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one result the last file counts, as of every option that is given twice; of several there is one for each."""
+    write_array("g.npy", np.ones((1, 1, 1, 1), np.float32))
+    call = ("run", AVG, "--grad-output", "g.npy", "--x", "1,1,2,2", "--kernel-size", "2", "-o", "a.npy")
+    poolgrad(*call, "-o", "b.npy")
+    assert sorted(os.listdir()) == ["b.npy", "g.npy"]
+    add_second_output(monkeypatch, "aclnnAvgPool2dBackward")
+    said = poolgrad(*call, expect=2).stderr
+    assert "--out: expected 2 files, for gradInput, places, got 1; give --out for each" in said
+    assert "--out: a.npy can't be two results" in poolgrad(*call, "-o", "./a.npy", expect=2).stderr
+    assert "--out: g.npy is the file of --grad-output" in poolgrad(*call, "-o", "g.npy", expect=2).stderr
+    assert sorted(os.listdir()) == ["b.npy", "g.npy"]
 
 
 def test_indices_are_asked_for() -> None:

@@ -13,7 +13,7 @@ from cli.inside import poolgrad
 from cli.mixed_cases import Line, accepted, arrays, assert_golden, lines
 
 import poolgrad as library
-from poolgrad.files import read_array, write_array
+from poolgrad.arrays.files import read_array, write_array
 
 COUNT = 1000
 

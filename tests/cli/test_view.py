@@ -13,19 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 from cli.inside import poolgrad
+from cli.stand_ins import add_maximum_of_volumes
 
-from poolgrad import reference
+from poolgrad.base.products import ANY
 from poolgrad.cli import drawing
 from poolgrad.cli.line import Line
 from poolgrad.cli.plane import Plane, plane_of
 from poolgrad.operators import find_operator
-from poolgrad.products import ANY
+from poolgrad.selftest import reference
 
 AVG, MAX = "aclnnAvgPool2dBackward", "aclnnMaxPool2dWithIndicesBackward"
 
 
 def plane(operator: str, x: str, grad: str | None = None, chosen: tuple[int, ...] = (), **numbers: Any) -> Plane:
-    line = Line(find_operator(operator), {"x": x, "grad_output": grad}, numbers)
+    line = Line(find_operator(operator), {"x": x} | ({} if grad is None else {"grad_output": grad}), numbers)
     return plane_of(line.case(), ANY, line.arrays, chosen, seed=0)
 
 
@@ -72,7 +73,7 @@ def test_gradients_of_a_maximum_go_where_the_largest_number_is(tmp_path: Path) -
     np.save(tmp_path / "g.npy", grad)
     files = (str(tmp_path / "x.npy"), str(tmp_path / "g.npy"))
     seen = plane(MAX, *files, chosen=(1, 0), kernel_size=(3,), stride=(2,), padding=(1,))
-    indices = reference.max_pool2d_indices(x, (3, 3), (2, 2), (1, 1))
+    indices = reference.max_pool_indices(x, (3, 3), (2, 2), (1, 1))
     wanted = reference.max_pool2d_with_indices_backward(grad, x.shape, indices)
     assert np.array_equal(seen.indices[0], indices[1, 0])
     assert np.array_equal(seen.result, wanted[1, 0])
@@ -82,6 +83,56 @@ def test_gradients_of_a_maximum_go_where_the_largest_number_is(tmp_path: Path) -
         assert f"→ {index}" in shown
     for value in wanted[1, 0].ravel():
         assert f"{value:g}" in shown
+
+
+def test_a_layer_of_a_volume_gets_the_gradients_whose_indices_name_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_maximum_of_volumes(monkeypatch)
+    x = np.random.default_rng(5).permutation(2 * 5 * 4 * 6).astype(np.float64).reshape(1, 2, 5, 4, 6)
+    grad = np.arange(1.0, 37.0).reshape(1, 2, 3, 2, 3)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "g.npy", grad)
+    indices = reference.adaptive_max_pool_indices(x, (3, 2, 3))[0, 1]
+    wanted = np.zeros((5, 4, 6))
+    for index, value in zip(indices.ravel(), grad[0, 1].ravel(), strict=True):
+        wanted.ravel()[index] += value
+    for layer in range(5):
+        seen = plane("MaximumOfVolumes", str(tmp_path / "x.npy"), str(tmp_path / "g.npy"), (0, 1, layer))
+        assert np.array_equal(seen.result, wanted[layer])
+        assert seen.depths == [o for o in range(3) if o * 5 // 3 <= layer < -(-(o + 1) * 5 // 3)]
+        sums = np.zeros((4, 6))
+        for element, shares in seen.shares().items():
+            sums[element] = sum(seen.gradients[share] for share in shares)
+        assert np.array_equal(sums, wanted[layer])
+        assert np.array_equal(seen.arriving() > 0, wanted[layer] > 0)
+        shown = words(drawing.picture(seen))
+        for index in indices[seen.depths].ravel():
+            assert f"→ {index}" in shown
+            assert str(tuple(map(int, np.unravel_index(index, (5, 4, 6))))) in shown
+        assert str(layer * 24) in shown  # the index of the first element
+        assert f"depth {layer} of 5" in seen.place
+
+
+def test_an_index_may_point_into_a_layer_from_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_maximum_of_volumes(monkeypatch)
+    np.save(tmp_path / "i.npy", np.array([3, 3], np.int32).reshape(1, 1, 2, 1, 1))
+    tensors = {"x": "1,1,2,2,2", "grad_output": "1,1,2,1,1", "indices": str(tmp_path / "i.npy")}
+    line = Line(find_operator("MaximumOfVolumes"), tensors, {})
+    first, second = (plane_of(line.case(), ANY, line.arrays, (0, 0, layer), seed=0) for layer in (0, 1))
+    assert first.depths == [0, 1]
+    assert first.result.tolist() == [[0, 0], [0, 2]]
+    assert second.depths == [1]
+    assert second.shares() == {}
+    drawing.draw(second, tmp_path / "a.svg")
+
+
+def test_maps_of_large_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    add_maximum_of_volumes(monkeypatch)
+    seen = plane("MaximumOfVolumes", "1,1,3,50,40", "1,1,2,25,20", (0, 0, 1))
+    drawn = images(drawing.picture(seen))
+    assert np.array_equal(drawn["gradInput"].get_array(), seen.result)
+    assert np.array_equal(drawn["gradients that arrive at an element"].get_array(), seen.result)
 
 
 def test_channels_may_come_last() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import poolgrad
-from poolgrad.files import read_array
+from poolgrad.arrays.files import read_array
 
 # The system gives the process no more memory than this; files that are mapped are not counted.
 GIGABYTE = 10**9

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from poolgrad.files import create_array, read_array
+from poolgrad.arrays.files import create_array, read_array
 
 LIMIT = 256 << 20  # bytes of memory that is no file's; Python, NumPy and Numba take most of it
 

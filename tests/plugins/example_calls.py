@@ -1,51 +1,106 @@
-"""One call of each operator as tools describe it, and what the reference gives for it."""
+"""One call of each operator as tools describe it, and what plain loops over its windows give for it."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from poolgrad import reference
+from poolgrad.contract.operator import Operator
+from poolgrad.contract.parameters import Role
 from poolgrad.operators import REGISTRY
+from poolgrad.selftest import reference
 
-AVG, ADAPTIVE_AVG, MAX, ADAPTIVE_MAX = REGISTRY
+AVG, ADAPTIVE_AVG = "aclnnAvgPool2dBackward", "aclnnAdaptiveAvgPool3dBackward"
+MAX, ADAPTIVE_MAX = "aclnnMaxPool2dWithIndicesBackward", "aclnnAdaptiveMaxPool2dBackward"
 Array = np.ndarray[Any, Any]
 FLOATS = [np.dtype(np.float32), np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
 
-# How TTK describes the calls below: formats of all tensors, and a device that has the operator in every type.
-FORMAT = {AVG: "NCHW", ADAPTIVE_AVG: "ND", MAX: "ND", ADAPTIVE_MAX: "ND"}
-SOC = {AVG: "Ascend910B", ADAPTIVE_AVG: "Ascend910B", MAX: "Ascend950", ADAPTIVE_MAX: "Ascend910B"}
+
+def takes_indices(operator: str) -> bool:
+    return Role.INDICES in REGISTRY[operator].by_role
+
+
+WITH_INDICES = list(filter(takes_indices, REGISTRY))
+
+# How TTK describes the calls below: the format of all tensors, and a device that has the operator in every type.
+FORMAT = {operator.name: operator.default_format for operator in REGISTRY.values()}
+
+
+def _soc(operator: Operator) -> str:
+    """The device whose row about types allows most of them."""
+    key = f"{operator.inputs[0].name}-dtype"
+    rows = [(product, check) for product in operator.products for check in operator.checks_on(product)]
+    product, _ = max((row for row in rows if row[1].key == key), key=lambda row: len(row[1].allowed))
+    return product.soc
+
+
+SOC = {operator.name: _soc(operator) for operator in REGISTRY.values()}
+
+# The sizes of the input and of the forward pass's output along D, H and W.
+SIZES, OUTS = (4, 6, 8), (2, 3, 4)
+# Windows that give these sizes: such that touch for averages, and such that overlap for maxima.
+TOUCHING = {Role.KERNEL: [2], Role.STRIDE: [], Role.PADDING: [0]}
+OVERLAPPING = {Role.KERNEL: [3], Role.STRIDE: [2], Role.PADDING: [1], Role.DILATION: [1]}
+OTHERS = {Role.CEIL_MODE: False, Role.COUNT_INCLUDE_PAD: True, Role.DIVISOR: 0, Role.CUBE_MATH_TYPE: 1}
 
 
 def numbers(shape: tuple[int, ...], dtype: Any = np.float32, seed: int = 0) -> Array:
-    """Multiples of 36, whose shares in windows of up to 4 or 9 elements are exact in every type."""
+    """Multiples of 36, whose shares in windows of up to 4, 8 or 9 elements are exact in every type."""
     return (36 * np.random.default_rng(seed).integers(-3, 4, shape)).astype(dtype)
 
 
 def parameters(operator: str, dtype: Any = np.float32, index: Any = np.int32) -> dict[str, Any]:
-    """A call by C's names in C's order, with placeholders in the place of indices, and what it is to give."""
-    x = np.random.default_rng(7).permutation(2 * 3 * 6 * 8).reshape(2, 3, 6, 8).astype(dtype)
-    if operator == AVG:
-        given = {"kernelSize": [2], "stride": [], "padding": [0], "ceilMode": False, "countIncludePad": True}
-        given |= {"divisorOverride": 0, "cubeMathType": 1}
-        return {"gradOutput": numbers((2, 3, 3, 4), dtype), "self": x, **given, "gradInput": np.empty_like(x)}
-    if operator == ADAPTIVE_AVG:
-        return {"gradOutput": numbers((2, 1, 3, 4), dtype), "self": x, "out": np.empty_like(x)}
-    rubbish = np.full((2, 3, 3, 4), -5, index)
-    tensors = {"gradOutput": numbers((2, 3, 3, 4), dtype), "self": x, "indices": rubbish}
-    given = {"kernelSize": [3], "stride": [2], "padding": [1], "dilation": [1], "ceilMode": False}
-    return tensors | (given if operator == MAX else {}) | {"gradInput": np.empty_like(x)}
+    """A call by C's names in C's order, with placeholders in the place of indices."""
+    axes = len(REGISTRY[operator].axes)
+    sizes, outs = (2, 3, *SIZES[-axes:]), (2, 3, *OUTS[-axes:])
+    x = np.random.default_rng(7).permutation(math.prod(sizes)).reshape(sizes).astype(dtype)
+    values = (OVERLAPPING if takes_indices(operator) else TOUCHING) | OTHERS
+    values |= {Role.GRADIENT: numbers(outs, dtype), Role.INPUT: x, Role.RESULT: np.empty_like(x)}
+    values[Role.INDICES] = np.full(outs, -5, index)
+    return {p.name: values[p.role] for p in REGISTRY[operator].parameters}
+
+
+def _windows(operator: str, x: Array) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+    """Every place of the forward pass's output, and the part of the input that it sees."""
+    axes = len(REGISTRY[operator].axes)
+    if Role.KERNEL in REGISTRY[operator].by_role:
+        kernel, stride, pad = (3, 2, 1) if takes_indices(operator) else (2, 2, 0)
+        along = [reference.fixed_windows(size, kernel, stride, pad, ceil_mode=False) for size in x.shape[-axes:]]
+    else:
+        along = [reference.adaptive_windows(*axis) for axis in zip(x.shape[-axes:], OUTS[-axes:], strict=True)]
+    for place in np.ndindex(*map(len, along)):
+        windows = [axis[o] for axis, o in zip(along, place, strict=True)]
+        yield place, tuple(slice(window.start, window.stop) for window in windows)
 
 
 def wanted(operator: str, given: dict[str, Any]) -> Array:
-    grad, x = given["gradOutput"], given["self"]
-    if operator == AVG:
-        return reference.avg_pool2d_backward(grad, x.shape, (2, 2), (2, 2), (0, 0))
-    if operator == ADAPTIVE_AVG:
-        return reference.adaptive_avg_pool3d_backward(grad, x.shape)
-    return reference.max_pool2d_with_indices_backward(grad, x.shape, legal_indices(operator, x))
+    """Each gradient goes to the elements of its window in equal shares, or to the maximum that is there."""
+    grad, x = given["gradOutput"].astype(np.float64), given["self"]
+    result = np.zeros(x.shape)
+    if takes_indices(operator):
+        planes = result.reshape(*grad.shape[:2], -1)
+        for at, index in np.ndenumerate(legal_indices(operator, x)):
+            planes[(*at[:2], index)] += grad[at]
+        return result
+    for place, window in _windows(operator, x):
+        share = grad[(..., *place)] / math.prod(s.stop - s.start for s in window)
+        result[(..., *window)] += share.reshape(*share.shape, *[1] * len(window))
+    return result
+
+
+def legal_indices(operator: str, x: Array) -> Array:
+    """Where the maxima lie in their planes or volumes."""
+    axes = len(REGISTRY[operator].axes)
+    places = np.arange(math.prod(x.shape[-axes:])).reshape(x.shape[-axes:])
+    indices = np.empty((*x.shape[:-axes], *OUTS[-axes:]), np.int64)
+    for place, window in _windows(operator, x):
+        patch = x[(..., *window)].astype(np.float64).reshape(*x.shape[:-axes], -1)
+        indices[(..., *place)] = places[window].reshape(-1)[patch.argmax(-1)]
+    return indices
 
 
 def assert_same(got: Array, expected: Array, dtype: Any) -> None:
@@ -53,12 +108,7 @@ def assert_same(got: Array, expected: Array, dtype: Any) -> None:
     assert np.array_equal(got.astype(np.float64), expected.astype(np.float64))
 
 
-def legal_indices(operator: str, x: Array) -> Array:
-    if operator == MAX:
-        return reference.max_pool2d_indices(x, (3, 3), (2, 2), (1, 1))
-    return reference.adaptive_max_pool2d_indices(x, (3, 4))
-
-
+# What ATK is known to write; of other operators what their files say.
 ATK_NAMES = {
     AVG: {
         "kernelSize": "kernel_size",
@@ -68,14 +118,18 @@ ATK_NAMES = {
         "cubeMathType": "cube_math_type",
     },
     ADAPTIVE_AVG: {"self": "Input"},
+    MAX: {},
+    ADAPTIVE_MAX: {},
 }
 
 
 def atk_inputs(operator: str, given: dict[str, Any], index: Any = np.int32) -> dict[str, Any]:
-    names = ATK_NAMES.get(operator, {})
-    inputs = {names.get(name, name): value for name, value in given.items() if name not in ("gradInput", "out")}
-    if operator == ADAPTIVE_MAX:
-        inputs |= {"gradOutput": np.zeros(1, given["self"].dtype), "output_size": (3, 4)}
-    if "indices" in inputs:
-        inputs["indices"] = np.zeros(1, index)  # neither its values nor its shape mean anything
-    return inputs
+    known = REGISTRY[operator]
+    given = {p.name: given[p.name] for p in known.parameters if not p.output}
+    if known.atk_has_output_size:
+        given["gradOutput"] = np.zeros(1, given["self"].dtype)
+    if "indices" in given:
+        given["indices"] = np.zeros(1, index)  # neither its values nor its shape mean anything
+    names = ATK_NAMES.get(operator, known.atk_names)
+    size = {"output_size": OUTS[-len(known.axes) :]} if known.atk_has_output_size else {}
+    return {names.get(name, name): value for name, value in given.items()} | size

@@ -1,4 +1,4 @@
-"""ATK's executors give what the reference gives, called as ATK calls them."""
+"""ATK's executors give what plain loops give, called as ATK calls them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from plugins.example_calls import ADAPTIVE_MAX, FLOATS, MAX, assert_same, atk_inputs, legal_indices, parameters, wanted
+from plugins.example_calls import (
+    ADAPTIVE_MAX,
+    FLOATS,
+    WITH_INDICES,
+    assert_same,
+    atk_inputs,
+    legal_indices,
+    parameters,
+    wanted,
+)
 from plugins.stand_ins import BaseApi, atk_installed, atk_load, atk_run
 
 import poolgrad
@@ -19,8 +28,8 @@ FILE = Path(calls.__file__).with_name("atk.py")
 
 
 def expected_of(operator: str, given: dict[str, Any]) -> Any:
-    """What an executor is to give: for AdaptiveMaxPool2dBackward the gradient is the forward output."""
-    if operator == ADAPTIVE_MAX:
+    """What an executor is to give: in cases with an output_size the gradient is the forward output."""
+    if REGISTRY[operator].atk_has_output_size:
         indices = legal_indices(operator, given["self"])
         flat = given["self"].reshape(2, 3, -1)
         given = given | {
@@ -33,8 +42,9 @@ def expected_of(operator: str, given: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("operator", REGISTRY)
 def test_golden_results(operator: str, dtype: Any) -> None:
     with atk_installed() as registered:
-        atk_load(FILE)
+        module = atk_load(FILE)
         assert set(registered) == {f"poolgrad_{known.python_name}" for known in REGISTRY.values()}
+        assert vars(module)[operator.removeprefix("aclnn")] in registered.values()
         executor = registered[f"poolgrad_{REGISTRY[operator].python_name}"]
         assert issubclass(executor, BaseApi)
         given = parameters(operator, dtype)
@@ -48,7 +58,7 @@ def test_golden_results(operator: str, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("placeholder", [np.float16, np.float32, ml_dtypes.bfloat16, np.int32, np.int64, None], ids=str)
-@pytest.mark.parametrize("operator", [MAX, ADAPTIVE_MAX])
+@pytest.mark.parametrize("operator", WITH_INDICES)
 def test_placeholders_of_a_float_type_become_int32(operator: str, placeholder: Any) -> None:
     given = parameters(operator)
     inputs = atk_inputs(operator, given, placeholder or np.int32)
@@ -65,7 +75,7 @@ def test_placeholders_of_a_float_type_become_int32(operator: str, placeholder: A
 def test_indices_of_another_integer_type_are_refused() -> None:
     with atk_installed() as registered:
         atk_load(FILE)
-        for operator in (MAX, ADAPTIVE_MAX):
+        for operator in WITH_INDICES:
             inputs = atk_inputs(operator, parameters(operator), np.int8)
             with pytest.raises(poolgrad.AclnnError):
                 atk_run(registered[f"poolgrad_{REGISTRY[operator].python_name}"], inputs)

@@ -1,4 +1,4 @@
-"""msOpST's functions give what the reference gives, called as msOpST calls them: by names of graph operators."""
+"""msOpST's functions give what plain loops give, called as msOpST calls them: by names of graph operators."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from plugins.example_calls import (
 from plugins.stand_ins import msopst_run
 
 import poolgrad
-from poolgrad import reference
+from poolgrad.contract.operator import GraphOperator
 from poolgrad.operators import REGISTRY
 from poolgrad.plugins import msopst
+from poolgrad.selftest import reference
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 Array = np.ndarray[Any, Any]
@@ -67,7 +68,8 @@ def last(array: Array) -> Array:
 def legal_call(operator: str, dtype: Any = np.float32) -> dict[str, Any]:
     """A call by C's names, with indices as the forward pass gives them and without an output."""
     given = parameters(operator, dtype)
-    given.pop(REGISTRY[operator].output.name)
+    for output in REGISTRY[operator].outputs:
+        del given[output.name]
     if "indices" in given:
         given["indices"] = legal_indices(operator, given["self"]).astype(np.int32)
     return given
@@ -77,7 +79,8 @@ def legal_call(operator: str, dtype: Any = np.float32) -> dict[str, Any]:
 @pytest.mark.parametrize("operator", REGISTRY)
 def test_golden_results(operator: str, dtype: Any) -> None:
     given = legal_call(operator, dtype)
-    got = expected(operator, given, REGISTRY[operator].output.name, "NCHW")
+    (output,) = REGISTRY[operator].outputs
+    got = expected(operator, given, output.name, "NCHW")
     assert_same(got, wanted(operator, given), dtype)
 
 
@@ -86,6 +89,9 @@ def test_formats_and_bits_are_understood() -> None:
     channels_last = {n: last(v) if isinstance(v, np.ndarray) else v for n, v in given.items()}
     got = expected(MAX, channels_last, format="NHWC")
     assert_same(np.moveaxis(got, -1, 1), wanted(MAX, given), np.float32)
+    for operator, format in ((AVG, "NHWC"), (ADAPTIVE_MAX, "NHWC"), (ADAPTIVE_AVG, "NDHWC")):
+        with pytest.raises(poolgrad.AclnnError, match=f"got {format}"):
+            expected(operator, legal_call(operator), format=format)
 
     given = legal_call(AVG, BFLOAT16)
     case = case_of(AVG, given, "gradInput", "NCHW")
@@ -117,6 +123,28 @@ def test_an_attribute_that_nobody_knows_is_named() -> None:
         expected(AVG, legal_call(AVG), dilation=[1, 1])
     with pytest.raises(TypeError, match="aclnnAdaptiveAvgPool3dBackward has no attribute ksize"):
         expected(ADAPTIVE_AVG, legal_call(ADAPTIVE_AVG), ksize=[1])
+
+
+# ---- by the names of graph operators ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("operator", "graph"), [(operator.name, graph) for operator in REGISTRY.values() for graph in operator.ir]
+)
+def test_every_name_of_a_graph_operator_is_understood(operator: str, graph: GraphOperator) -> None:
+    given, by_role = legal_call(operator), REGISTRY[operator].by_role
+    named = {name: given[by_role[role].name] for role, name in graph.names.items()}
+    if "orig_input_shape" in named:
+        named["orig_input_shape"] = shape_of(named["orig_input_shape"])
+    assert set(graph.words) <= {"data_format", "dtype", "padding_mode", "global_pooling", "exclusive"}
+    layout = f"NC{REGISTRY[operator].axes}"
+    assert_same(expected(operator, named, data_format=layout), wanted(operator, given), np.float32)
+    letters = [layout.index(letter) for letter in f"N{REGISTRY[operator].axes}C"]
+    for name, value in named.items():
+        if isinstance(value, np.ndarray):
+            named[name] = value[letters] if name == "orig_input_shape" else value.transpose(letters)
+    got = expected(operator, named, data_format=f"N{REGISTRY[operator].axes}C")
+    assert_same(np.moveaxis(got, -1, 1), wanted(operator, given), np.float32)
 
 
 # ---- AvgPoolV2Grad ---------------------------------------------------------------------------------------------------

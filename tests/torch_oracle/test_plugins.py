@@ -8,12 +8,21 @@ import ml_dtypes
 import numpy as np
 import pytest
 import torch
-from plugins.example_calls import ADAPTIVE_MAX, AVG, FORMAT, MAX, SOC, atk_inputs, legal_indices, parameters, wanted
+from plugins.example_calls import (
+    AVG,
+    FORMAT,
+    SOC,
+    WITH_INDICES,
+    atk_inputs,
+    legal_indices,
+    parameters,
+    wanted,
+)
 from plugins.stand_ins import Ttk, atk_installed, atk_load, atk_run
 
-from poolgrad import reference
 from poolgrad.operators import REGISTRY
 from poolgrad.plugins import calls, ttk
+from poolgrad.selftest import reference
 
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 NUMPY = {torch.float32: np.float32, torch.float16: np.float16, torch.bfloat16: ml_dtypes.bfloat16}
@@ -43,14 +52,14 @@ def test_ttk_gets_tensors(operator: str, dtype: torch.dtype) -> None:
     assert_same(got, wanted(operator, given), dtype)
 
 
-@pytest.mark.parametrize("operator", [MAX, ADAPTIVE_MAX])
+@pytest.mark.parametrize("operator", WITH_INDICES)
 def test_ttk_finds_indices_in_its_own_tensor(operator: str) -> None:
     tensors = {name: as_torch(value) for name, value in parameters(operator).items()}
-    storage = torch.full((2, 3, 3, 8), -5, dtype=torch.int32)
-    tensors["indices"] = storage[..., ::2]
-    Ttk(ttk.__file__).run(operator, tensors, soc=SOC[operator])
-    assert np.array_equal(storage[..., ::2].numpy(), legal_indices(operator, tensors["self"].numpy()))
-    assert torch.all(storage[..., 1::2] == -5)
+    storage = torch.full((*tensors["indices"].shape, 2), -5, dtype=torch.int32)
+    tensors["indices"] = storage[..., 0]
+    Ttk(ttk.__file__).run(operator, tensors, formats=(FORMAT[operator],), soc=SOC[operator])
+    assert np.array_equal(storage[..., 0].numpy(), legal_indices(operator, tensors["self"].numpy()))
+    assert torch.all(storage[..., 1] == -5)
 
 
 @pytest.mark.parametrize("cube", range(4))
@@ -80,9 +89,10 @@ def test_atk_gets_tensors(operator: str, dtype: torch.dtype) -> None:
         given = parameters(operator, NUMPY[dtype])
         inputs = {name: as_torch(value) for name, value in atk_inputs(operator, given, np.float16).items()}
         got, inputs = atk_run(registered[f"poolgrad_{REGISTRY[operator].python_name}"], inputs)
-    if operator == ADAPTIVE_MAX:
+    if REGISTRY[operator].atk_has_output_size:
         given["gradOutput"] = inputs["gradOutput"].double().numpy()
-        output, indices = torch.nn.functional.adaptive_max_pool2d(inputs["self"].float(), (3, 4), return_indices=True)
+        forward = getattr(torch.nn.functional, f"adaptive_max_pool{len(REGISTRY[operator].axes)}d")
+        output, indices = forward(inputs["self"].float(), inputs["output_size"], return_indices=True)
         assert torch.equal(inputs["gradOutput"].float(), output)
         assert torch.equal(inputs["indices"].long(), indices)
         assert np.array_equal(indices.numpy(), legal_indices(operator, given["self"]))

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import poolgrad
-from poolgrad import threads
+from poolgrad.run import threads
 
 SHAPE = (1, 4, 8, 8)
 
@@ -21,19 +21,18 @@ SHAPE = (1, 4, 8, 8)
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Into how many parts each call was divided that had to be planned; as in a process where nobody set a number."""
-    monkeypatch.setattr(poolgrad.functional, "_VERDICTS", {})
-    monkeypatch.setattr(poolgrad.plan, "BYTES_PER_PART", 1)
-    monkeypatch.setattr(poolgrad.plan_average, "LANES_BUDGET", 0)  # eight planes at a time could not be divided
+    monkeypatch.setattr(poolgrad.plans.plan, "BYTES_PER_PART", 1)
+    monkeypatch.setattr(poolgrad.plans.average, "LANES_BUDGET", 0)  # eight planes at a time could not be divided
     monkeypatch.setattr(threads, "is_set", False)
     monkeypatch.setattr(threads, "count", 5)
-    original, planned = poolgrad.functional.prepare, []
+    original, planned = poolgrad.run.prepared.prepare, []
 
     def watched(*arguments: Any) -> Any:
         made = original(*arguments)
         planned.append(made.parts)
         return made
 
-    monkeypatch.setattr(poolgrad.functional, "prepare", watched)
+    monkeypatch.setattr(poolgrad.run.prepared, "prepare", watched)
     before = torch.get_num_threads()
     yield planned
     torch.set_num_threads(before)
@@ -53,7 +52,7 @@ def test_arrays_of_other_kinds_do_not_ask_torch(parts: list[int]) -> None:
     torch.set_num_threads(2)
     poolgrad.avg_pool2d_backward(np.ones((1, 4, 4, 4), np.float32), SHAPE, 2)
     poolgrad.avg_pool2d_backward(torch.ones(1, 4, 4, 4), SHAPE, 2)
-    poolgrad.avg_pool2d_backward(np.ones((1, 4, 4, 4), np.float32), torch.empty(SHAPE), 2)
+    poolgrad.avg_pool2d_backward(np.ones((1, 5, 4, 4), np.float32), torch.empty(1, 5, 8, 8), 2)
     assert parts == [5, 2, 5]
     assert poolgrad.get_num_threads() == 5
 
@@ -71,7 +70,7 @@ def test_a_number_asked_of_poolgrad_wins(parts: list[int]) -> None:
 
 PROCESS = """if True:
     import sys, torch, poolgrad
-    from poolgrad import threads
+    from poolgrad.run import threads
     exec(sys.argv[1])
     poolgrad.avg_pool2d_backward(torch.ones(4, 16, 64, 64), (4, 16, 128, 128), 2)
     print(threads._TEAM.workers + 1)

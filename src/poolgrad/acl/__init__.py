@@ -7,7 +7,7 @@ documented status, and ``aclGetRecentErrMsg`` tells why. ``None`` and ``0`` both
 from typing import TYPE_CHECKING
 
 # Constants and status codes, all of them, under their documented names.
-from ..status import *  # noqa: F403
+from ..base.status import *  # noqa: F403
 from .constants import *  # noqa: F403
 from .device import aclFinalize as aclFinalize
 from .device import aclInit as aclInit
@@ -59,20 +59,11 @@ from .objects import aclGetViewShape as aclGetViewShape
 from .objects import aclGetViewStrides as aclGetViewStrides
 from .objects import aclInitTensor as aclInitTensor
 from .objects import aclSetRawTensorAddr as aclSetRawTensorAddr
-from .operators import aclnnAdaptiveAvgPool3dBackward as aclnnAdaptiveAvgPool3dBackward
-from .operators import aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize as aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize
-from .operators import aclnnAdaptiveMaxPool2dBackward as aclnnAdaptiveMaxPool2dBackward
-from .operators import aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize as aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize
-from .operators import aclnnAvgPool2dBackward as aclnnAvgPool2dBackward
-from .operators import aclnnAvgPool2dBackwardGetWorkspaceSize as aclnnAvgPool2dBackwardGetWorkspaceSize
-from .operators import aclnnMaxPool2dWithIndicesBackward as aclnnMaxPool2dWithIndicesBackward
-from .operators import (
-    aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize as aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize,
-)
 from .options import aclrtCtxGetSysParamOpt as aclrtCtxGetSysParamOpt
 from .options import aclrtCtxSetSysParamOpt as aclrtCtxSetSysParamOpt
 from .options import aclrtGetSysParamOpt as aclrtGetSysParamOpt
 from .options import aclrtSetSysParamOpt as aclrtSetSysParamOpt
+from .phases import *  # noqa: F403
 from .state import set_product as set_product
 from .streams import aclrtCreateStream as aclrtCreateStream
 from .streams import aclrtDestroyStream as aclrtDestroyStream

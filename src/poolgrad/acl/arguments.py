@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeGuard
 
-from ..status import ACL_ERROR_INVALID_PARAM
+from ..base.status import ACL_ERROR_INVALID_PARAM
 from .messages import refusal
 
 INT32 = (-(2**31), 2**31 - 1)

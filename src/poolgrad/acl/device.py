@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from ..status import (
+from ..base.status import (
     ACL_ERROR_INTERNAL_ERROR,
     ACL_ERROR_INVALID_FILE,
     ACL_ERROR_INVALID_PARAM,

@@ -8,12 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..contract import BadHandle, Operator, Value, enforce, prepare
-from ..errors import AclnnError
-from ..execute import Task, Tensors, arrange
-from ..kernels import is_loaded
-from ..plan import Plan
-from ..status import (
+from ..base.errors import AclnnError
+from ..base.status import (
     ACL_ERROR_RT_CONTEXT_NULL,
     ACLNN_ERR_INNER,
     ACLNN_ERR_INNER_NULLPTR,
@@ -22,7 +18,11 @@ from ..status import (
     ACLNN_ERR_RUNTIME_ERROR,
     ACLNN_SUCCESS,
 )
-from ..threads import get_num_threads
+from ..contract.engine import BadHandle, Value, enforce
+from ..contract.operator import Operator
+from ..run.execute import Tensors, arrange
+from ..run.prepared import Prepared, prepared_call
+from ..run.threads import get_num_threads
 from . import kept
 from .arena import ARENA, Block
 from .arguments import as_int, is_null
@@ -42,26 +42,6 @@ _KINDS = {"tensor": TENSOR, "ints": INT_ARRAY}
 
 # A run with less traffic than this takes less time than waking its stream's thread.
 SMALL_TRAFFIC = 1 << 20
-
-
-@dataclass(slots=True, eq=False)
-class Prepared:
-    """A plan, its task once it has run, and the last launch that was good: all that executors of equal calls share."""
-
-    plan: Plan
-    task: Task | None = None
-    passed: Passed | None = None
-
-    def is_short(self) -> bool:
-        """Whether a run takes less time than waking a thread; if a kernel has to be compiled first it does not."""
-        return self.plan.traffic < SMALL_TRAFFIC and (
-            self.task is not None or not self.plan.kernel or is_loaded(self.plan.kernel, self.plan.compute)
-        )
-
-
-# What earlier calls were prepared to, by everything that a plan depends on. What is refused is never kept.
-_PREPARED: dict[tuple[object, ...], Prepared] = {}
-MOST_PREPARED = 1024
 
 
 @dataclass(slots=True, eq=False)
@@ -104,12 +84,9 @@ class Run:
         for low, high in self.new:
             ARENA.backing.touch(low, high - low)
         self.new = []
-        prepared = self.executor.prepared
-        if prepared.task is None:
-            if not prepared.plan.kernel:
-                return
-            prepared.task = Task(prepared.plan)
-        prepared.task.execute(self.tensors, self.workspace)
+        task = self.executor.prepared.task
+        if task is not None:
+            task.execute(self.tensors, self.workspace)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,47 +97,37 @@ class KnownCall:
     handles: Mapping[str, int]
 
 
+MOST_KNOWN = 1024
 # Of these, equal arguments mean the same call: 2.0 equals 2 and is no number here, True and 1 mean the same.
 _PLAIN = frozenset((int, bool, type(None)))
 
 
-def phase_one(operator: Operator, arguments: Mapping[str, object]) -> tuple[int, int, int]:
-    """Check and plan: workspace size, executor, status. Raises the refusal of a call."""
+def phase_one(operator: Operator, given: tuple[object, ...]) -> tuple[int, int, int]:
+    """Check and plan a call, whose arguments come in the order of the parameters: workspace size, executor, status.
+
+    Raises the refusal of a call.
+    """
     _require_up()
-    given = tuple(arguments.values())
     key = (operator.name, product(), get_num_threads(), given)
     keep_in = kept.calls
     is_plain = _PLAIN.issuperset(map(type, given))
     call = keep_in.get(key) if is_plain else None
     if call is None:
-        call = _checked_call(operator, arguments)
-        if is_plain and len(keep_in) < MOST_PREPARED:
+        call = _checked_call(operator, given)
+        if is_plain and len(keep_in) < MOST_KNOWN:
             keep_in[key] = call
     executor = Executor(operator, call.prepared, call.handles)
     return call.prepared.plan.scratch_bytes, HANDLES.new(EXECUTOR, executor), ACLNN_SUCCESS
 
 
-def _checked_call(operator: Operator, arguments: Mapping[str, object]) -> KnownCall:
+def _checked_call(operator: Operator, given: tuple[object, ...]) -> KnownCall:
     values: dict[str, Value] = {}
     handles: dict[str, int] = {}
-    for p in operator.parameters:
-        argument = arguments[p.name]
+    for p, argument in zip(operator.parameters, given, strict=True):
         value = values[p.name] = _value(p.kind, argument)
         if value is not None and p.kind in _KINDS:
             handles[p.name] = as_int(argument) or 0  # what is no handle at all is refused below
-    return KnownCall(_prepare(operator, values), handles)
-
-
-def _prepare(operator: Operator, values: Mapping[str, Value]) -> Prepared:
-    current = product()
-    key = (operator.name, current, get_num_threads(), *values.values())
-    prepared = _PREPARED.get(key)
-    if prepared is None:
-        prepared = Prepared(prepare(operator, current, values))
-        if len(_PREPARED) >= MOST_PREPARED:
-            _PREPARED.clear()
-        _PREPARED[key] = prepared
-    return prepared
+    return KnownCall(prepared_call(operator, product(), values, get_num_threads()), handles)
 
 
 def phase_two(operator: Operator, workspace: object, size: object, executor: object, stream: object) -> int:
@@ -181,7 +148,7 @@ def phase_two(operator: Operator, workspace: object, size: object, executor: obj
             if found.repeatable and type(executor) is int:
                 known[executor] = run
         target = _find_stream(stream)
-        if found.prepared.is_short():
+        if _is_short(found.prepared):
             target.run(run)
         else:
             target.submit(run)
@@ -190,6 +157,11 @@ def phase_two(operator: Operator, workspace: object, size: object, executor: obj
         forget_runs()
         raise
     return ACLNN_SUCCESS
+
+
+def _is_short(prepared: Prepared) -> bool:
+    """Whether a run takes less time than waking a thread; if a kernel has to be compiled first it does not."""
+    return prepared.plan.traffic < SMALL_TRAFFIC and prepared.is_compiled
 
 
 def _new_run(found: Executor, operator: Operator, workspace: object, size: object) -> Run:
@@ -207,7 +179,8 @@ def _new_run(found: Executor, operator: Operator, workspace: object, size: objec
 
 def _run_as_before(found: Executor, workspace: int, size: int) -> Run | None:
     """The run of a launch on the same objects as the last good one, or on equal ones; None if something changed."""
-    passed, calls = found.prepared.passed, kept.calls
+    passed: Passed | None = found.prepared.passed
+    calls = kept.calls
     if passed is not None and (passed.handles is not found.handles or passed.calls is not calls):
         passed = passed.on(found.handles, calls, _objects(found))
         if passed is not None:
@@ -225,13 +198,12 @@ def _checked_run(found: Executor, workspace: int, size: int) -> Run:
     objects = {name: copy(value) for name, value in _objects(found).items()}
     plan = found.prepared.plan
     call = plan.call
-    used = (*plan.inputs, plan.output)
     tensors = {name: value for name, value in objects.items() if isinstance(value, AclTensor)}
     launch = Launch(
         call.operator,
         call.product,
         call.values,
-        {name: first_element(tensors[name]) for name in used if name in tensors},
+        {name: first_element(tensors[name]) for name in plan.tensors if name in tensors},
         objects,
         workspace,
         size,

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ..status import ACL_ERROR_INTERNAL_ERROR, ACL_ERROR_INVALID_PARAM
+from ..base.status import ACL_ERROR_INTERNAL_ERROR, ACL_ERROR_INVALID_PARAM
 from .arguments import as_int, shown
 from .messages import guarded, refusal
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ..checks import INT64_MAX
-from ..contract import DOCUMENT, SAFE, Broken, Call, Check
-from ..overlap import MEMORY_CHECKS
-from ..status import ACLNN_ERR_PARAM_NULLPTR
+from ..base.status import ACLNN_ERR_PARAM_NULLPTR
+from ..contract.checks import INT64_MAX
+from ..contract.engine import DOCUMENT, SAFE, Broken, Call, Check
+from ..contract.overlap import MEMORY_CHECKS
 from .addresses import what_is_at
 from .arena import ARENA, Block
 from .objects import AclIntArray, AclTensor
@@ -28,10 +28,11 @@ class Launch(Call):
     needed: int = 0
 
     def placed(self) -> Iterator[tuple[str, AclTensor]]:
-        """The tensors whose memory matters: those with elements, and of ``self``, which is never read, a given one."""
-        for name, value in self.objects.items():
-            if isinstance(value, AclTensor) and value.tensor.count and not (name == "self" and not value.address):
-                yield name, value
+        """The tensors whose memory matters: those with elements, and of one that is never read, a given one."""
+        for p in self.operator.tensors:
+            value = self.objects.get(p.name)
+            if isinstance(value, AclTensor) and value.tensor.count and (value.address or p.read or p.output):
+                yield p.name, value
 
     def block_of(self, tensor: AclTensor) -> Block | None:
         return ARENA.find(tensor.address, storage_bytes(tensor))

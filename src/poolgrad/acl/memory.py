@@ -7,7 +7,7 @@ import ctypes
 import numpy as np
 import numpy.typing as npt
 
-from ..status import (
+from ..base.status import (
     ACL_ERROR_INTERNAL_ERROR,
     ACL_ERROR_INVALID_PARAM,
     ACL_ERROR_RT_INVALID_HANDLE,

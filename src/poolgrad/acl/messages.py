@@ -10,8 +10,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import ParamSpec, TypeVar, cast
 
-from ..errors import AclnnError
-from ..status import name_of
+from ..base.errors import AclnnError
+from ..base.status import name_of
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..status import (
+from ..base.status import (
     ACLNN_ERR_INNER,
     ACLNN_ERR_INNER_NULLPTR,
     ACLNN_ERR_PARAM_INVALID,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ..dtypes import DTYPE_BY_CODE, FORMAT_BY_CODE, DType
-from ..errors import AclnnError
-from ..status import ACLNN_ERR_INNER, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR, ACLNN_SUCCESS
-from ..tensor import Tensor, contiguous_strides
+from ..base.dtypes import DTYPE_BY_CODE, FORMAT_BY_CODE, DType
+from ..base.errors import AclnnError
+from ..base.status import ACLNN_ERR_INNER, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR, ACLNN_SUCCESS
+from ..base.tensor import Tensor, contiguous_strides
 from .arguments import as_int, as_ints, is_null, shown
 from .handles import HANDLES, INT_ARRAY, TENSOR
 from .kept import forget_calls

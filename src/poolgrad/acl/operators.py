@@ -1,82 +1,47 @@
-"""The four operators under their documented names, in two phases."""
+"""All operators under their documented names, in two phases."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..base.status import ACLNN_ERR_INNER
+from ..contract.operator import Operator
 from ..operators import REGISTRY
-from ..status import ACLNN_ERR_INNER
 from .executors import phase_one, phase_two
 from .messages import guarded
 
-Handle = int | None
-PhaseOne = tuple[int | None, int | None, int]
+Phases = dict[str, Callable[..., Any]]
 
 
-@guarded(ACLNN_ERR_INNER, outputs=2)
-def aclnnAvgPool2dBackwardGetWorkspaceSize(
-    gradOutput: Handle,
-    self: Handle,
-    kernelSize: Handle,
-    stride: Handle,
-    padding: Handle,
-    ceilMode: bool,
-    countIncludePad: bool,
-    divisorOverride: int,
-    cubeMathType: int,
-    gradInput: Handle,
-) -> PhaseOne:
-    """Check and plan the gradient of 2-D average pooling: workspace size, executor, status."""
-    return phase_one(REGISTRY["aclnnAvgPool2dBackward"], locals())
+def phases_of(operator: Operator) -> Phases:
+    """The two functions of an operator by their names, with the parameters of C but for the two that come back."""
+    names = [p.name for p in operator.parameters]
+    signature = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+
+    def plan(given: tuple[Any, ...]) -> Any:
+        return phase_one(operator, given)
+
+    plan.__name__ = f"{operator.name}GetWorkspaceSize"
+    guarded_plan = guarded(ACLNN_ERR_INNER, outputs=2)(plan)
+
+    def first(*given: Any, **named: Any) -> Any:
+        if named or len(given) != len(names):  # a wrong number is a mistake in Python, not one that C could make
+            given = signature.bind(*given, **named).args
+        return guarded_plan(given)
+
+    def second(workspace: int | None, workspaceSize: int, executor: int | None, stream: int | None) -> int:
+        return phase_two(operator, workspace, workspaceSize, executor, stream)
+
+    first.__name__ = first.__qualname__ = plan.__name__
+    first.__doc__ = f"Check and plan {operator.summary}: workspace size, executor, status."
+    first.__signature__ = signature  # type: ignore[attr-defined]
+    second.__name__ = second.__qualname__ = operator.name
+    second.__doc__ = f"Run {operator.summary}, as its executor has planned it, on a stream."
+    return {first.__name__: first, second.__name__: guarded(ACLNN_ERR_INNER)(second)}
 
 
-@guarded(ACLNN_ERR_INNER)
-def aclnnAvgPool2dBackward(workspace: Handle, workspaceSize: int, executor: Handle, stream: Handle) -> int:
-    """Run the plan of an executor on a stream."""
-    return phase_two(REGISTRY["aclnnAvgPool2dBackward"], workspace, workspaceSize, executor, stream)
-
-
-@guarded(ACLNN_ERR_INNER, outputs=2)
-def aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize(gradOutput: Handle, self: Handle, out: Handle) -> PhaseOne:
-    """Check and plan the gradient of 3-D adaptive average pooling: workspace size, executor, status."""
-    return phase_one(REGISTRY["aclnnAdaptiveAvgPool3dBackward"], locals())
-
-
-@guarded(ACLNN_ERR_INNER)
-def aclnnAdaptiveAvgPool3dBackward(workspace: Handle, workspaceSize: int, executor: Handle, stream: Handle) -> int:
-    """Run the plan of an executor on a stream."""
-    return phase_two(REGISTRY["aclnnAdaptiveAvgPool3dBackward"], workspace, workspaceSize, executor, stream)
-
-
-@guarded(ACLNN_ERR_INNER, outputs=2)
-def aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize(
-    gradOutput: Handle,
-    self: Handle,
-    indices: Handle,
-    kernelSize: Handle,
-    stride: Handle,
-    padding: Handle,
-    dilation: Handle,
-    ceilMode: bool,
-    gradInput: Handle,
-) -> PhaseOne:
-    """Check and plan the gradient of 2-D max pooling: workspace size, executor, status."""
-    return phase_one(REGISTRY["aclnnMaxPool2dWithIndicesBackward"], locals())
-
-
-@guarded(ACLNN_ERR_INNER)
-def aclnnMaxPool2dWithIndicesBackward(workspace: Handle, workspaceSize: int, executor: Handle, stream: Handle) -> int:
-    """Run the plan of an executor on a stream."""
-    return phase_two(REGISTRY["aclnnMaxPool2dWithIndicesBackward"], workspace, workspaceSize, executor, stream)
-
-
-@guarded(ACLNN_ERR_INNER, outputs=2)
-def aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(
-    gradOutput: Handle, self: Handle, indices: Handle, gradInput: Handle
-) -> PhaseOne:
-    """Check and plan the gradient of 2-D adaptive max pooling: workspace size, executor, status."""
-    return phase_one(REGISTRY["aclnnAdaptiveMaxPool2dBackward"], locals())
-
-
-@guarded(ACLNN_ERR_INNER)
-def aclnnAdaptiveMaxPool2dBackward(workspace: Handle, workspaceSize: int, executor: Handle, stream: Handle) -> int:
-    """Run the plan of an executor on a stream."""
-    return phase_two(REGISTRY["aclnnAdaptiveMaxPool2dBackward"], workspace, workspaceSize, executor, stream)
+PHASES: Phases = {}
+for _operator in REGISTRY.values():
+    PHASES |= phases_of(_operator)

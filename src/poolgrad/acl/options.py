@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..status import (
+from ..base.status import (
     ACL_ERROR_INTERNAL_ERROR,
     ACL_ERROR_INVALID_PARAM,
     ACL_ERROR_RT_PARAM_INVALID,

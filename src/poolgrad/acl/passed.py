@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..execute import Tensors
+from ..run.execute import Tensors
 from .arena import ARENA, Block
 from .launch import Launch, Objects, storage_bytes
 from .objects import AclIntArray, AclTensor

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import AclnnError
-from ..status import ACL_ERROR_INVALID_PARAM, ACL_ERROR_RT_PARAM_INVALID
+from ..base.errors import AclnnError
+from ..base.status import ACL_ERROR_INVALID_PARAM, ACL_ERROR_RT_PARAM_INVALID
 from . import constants as c
 from .addresses import what_is_at
 from .arena import ARENA, HOST_ARENA

@@ -6,9 +6,9 @@ import os
 import threading
 from typing import NamedTuple
 
-from ..errors import AclnnError
-from ..products import A2, Product, find_product, soc_name
-from ..status import ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_UNINITIALIZE
+from ..base.errors import AclnnError
+from ..base.products import A2, Product, find_product, soc_name
+from ..base.status import ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_UNINITIALIZE
 from . import worker
 from .arena import ARENA, HOST_ARENA
 from .handles import CONTEXT, EVENT, EXECUTOR, HANDLES, STREAM

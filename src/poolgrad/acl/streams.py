@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..errors import AclnnError
-from ..status import (
+from ..base.errors import AclnnError
+from ..base.status import (
     ACL_ERROR_INTERNAL_ERROR,
     ACL_ERROR_INVALID_PARAM,
     ACL_ERROR_RT_AICORE_TIMEOUT,

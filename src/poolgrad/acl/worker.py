@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ..errors import AclnnError
-from ..status import ACL_ERROR_RT_INTERNAL_ERROR, ACL_ERROR_RT_INVALID_HANDLE
+from ..base.errors import AclnnError
+from ..base.status import ACL_ERROR_RT_INTERNAL_ERROR, ACL_ERROR_RT_INVALID_HANDLE
 from .messages import explain, refusal
 
 Task = Callable[[], None]

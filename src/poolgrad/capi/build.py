@@ -18,7 +18,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..acl.handles import STEP
-from ..cache_directory import cache_directory
+from ..base.cache_directory import cache_directory
 from .functions import all_functions, protocol, shim_sources
 from .headers import all_headers
 

@@ -16,8 +16,8 @@ from typing import cast
 
 from .. import acl
 from ..acl.messages import explain, refusal, report, take
-from ..errors import AclnnError
-from ..status import ACL_ERROR_INVALID_PARAM, ACLNN_ERR_INNER, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR
+from ..base.errors import AclnnError
+from ..base.status import ACL_ERROR_INVALID_PARAM, ACLNN_ERR_INNER, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR
 from . import copies
 from .functions import FAILURES
 from .notes import Notes

@@ -10,7 +10,7 @@ from ..acl.messages import guarded, refusal
 from ..acl.spans import Copy, plan_copy
 from ..acl.state import require_up
 from ..acl.streams import find_stream
-from ..status import ACL_ERROR_INTERNAL_ERROR, ACL_ERROR_RT_PARAM_INVALID, ACL_SUCCESS
+from ..base.status import ACL_ERROR_INTERNAL_ERROR, ACL_ERROR_RT_PARAM_INVALID, ACL_SUCCESS
 from .memory import SharedMemory
 
 MEMORY = SharedMemory(0, 0)

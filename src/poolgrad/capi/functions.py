@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from ..acl.handles import INT_ARRAY, TENSOR, first_of_program
-from ..status import ACL_ERROR_INTERNAL_ERROR, ACLNN_ERR_INNER
+from ..base.status import ACL_ERROR_INTERNAL_ERROR, ACLNN_ERR_INNER
 from .prototypes import (
     ALLOCATIONS,
     ARRAY,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from .. import status
 from ..acl import constants
+from ..base import status
 from .prototypes import OBJECTS, OPAQUE, PROTOTYPES
 
 # Each enum with its first constant in constants.py, where the constants of one stand together.
@@ -23,7 +23,6 @@ ENUMS = {
 
 # Which header has which enums, objects and handles.
 _BASE, _RUNTIME, _META = "acl/acl_base.h", "acl/acl_rt.h", "aclnn/acl_meta.h"
-_CUBE_HEADER = "aclnnop/aclnn_avgpool2d_backward.h"
 _ENUMS_OF = {
     _BASE: ("aclDataType", "aclFormat"),
     _RUNTIME: (
@@ -34,7 +33,7 @@ _ENUMS_OF = {
         "aclrtEventStatus",
         "aclrtRunMode",
     ),
-    _CUBE_HEADER: ("aclCubeMathType",),
+    _META: ("aclCubeMathType",),
 }
 
 # What a header includes. Programs use printf and the integer types without including their headers: acl.h brings them.

@@ -19,6 +19,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..contract.operator import Operator
+from ..operators import REGISTRY
+
 HEADERS: dict[str, str] = {
     "acl/acl_base.h": """
         const char* aclGetRecentErrMsg(void);
@@ -95,36 +98,21 @@ HEADERS: dict[str, str] = {
         aclnnStatus aclnnInit(const char* configPath);
         aclnnStatus aclnnFinalize(void);
     """,
-    "aclnnop/aclnn_avgpool2d_backward.h": """
-        aclnnStatus aclnnAvgPool2dBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor* self, const
-            aclIntArray* kernelSize, const aclIntArray* stride, const aclIntArray* padding, bool ceilMode, bool
-            countIncludePad, int64_t divisorOverride, int8_t cubeMathType, aclTensor* gradInput, uint64_t*
-            workspaceSize, aclOpExecutor** executor);
-        aclnnStatus aclnnAvgPool2dBackward(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
-            aclrtStream stream);
-    """,
-    "aclnnop/aclnn_adaptive_avg_pool3d_backward.h": """
-        aclnnStatus aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor*
-            self, aclTensor* out, uint64_t* workspaceSize, aclOpExecutor** executor);
-        aclnnStatus aclnnAdaptiveAvgPool3dBackward(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
-            aclrtStream stream);
-    """,
-    "aclnnop/aclnn_max_pool2d_with_indices_backward.h": """
-        aclnnStatus aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor*
-            self, const aclTensor* indices, const aclIntArray* kernelSize, const aclIntArray* stride, const
-            aclIntArray* padding, const aclIntArray* dilation, bool ceilMode, aclTensor* gradInput, uint64_t*
-            workspaceSize, aclOpExecutor** executor);
-        aclnnStatus aclnnMaxPool2dWithIndicesBackward(void* workspace, uint64_t workspaceSize, aclOpExecutor*
-            executor, aclrtStream stream);
-    """,
-    "aclnnop/aclnn_adaptive_max_pool2d_backward.h": """
-        aclnnStatus aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize(const aclTensor* gradOutput, const aclTensor*
-            self, const aclTensor* indices, aclTensor* gradInput, uint64_t* workspaceSize, aclOpExecutor**
-            executor);
-        aclnnStatus aclnnAdaptiveMaxPool2dBackward(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
-            aclrtStream stream);
-    """,
 }
+
+
+def _of_operator(operator: Operator) -> str:
+    parameters = ", ".join(f"{p.c_type} {p.name}" for p in operator.parameters)
+    run = "void* workspace, uint64_t workspaceSize, aclOpExecutor* executor, aclrtStream stream"
+    return f"""
+        aclnnStatus {operator.name}GetWorkspaceSize({parameters}, uint64_t* workspaceSize, aclOpExecutor** executor);
+        aclnnStatus {operator.name}({run});
+    """
+
+
+for _operator in REGISTRY.values():
+    _header = f"aclnnop/{_operator.header}"
+    HEADERS[_header] = HEADERS.get(_header, "") + _of_operator(_operator)
 
 # Types that are pointers: handles of objects, and those that stand for void*.
 OBJECTS = ("aclTensor", "aclIntArray", "aclOpExecutor")

@@ -11,14 +11,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..contract import Operator, Parameter
-from ..dtypes import SHORT_NAMES
+from ..base.dtypes import SHORT_NAMES
+from ..base.windows import spread
+from ..contract.operator import Operator
+from ..contract.parameters import Parameter, Role
 from ..operators import find_operator
 from .building import is_int, is_number, make_case, make_tensor, make_values, pooled_shape, random_for
 from .lines import values_record
-from .model import DEFAULT_FORMATS, DEFAULT_NUMBERS, FORWARD, BadCase, Case, CaseTensor
+from .model import FORWARD, BadCase, Case, CaseTensor
 
-ADAPTIVE_MAX = "aclnnAdaptiveMaxPool2dBackward"
+OUTPUT_SIZE = "output_size"
+FLOATS = ("float32", "float16", "bfloat16")
 _SHORT = {SHORT_NAMES[short]: short for short in ("fp64", "fp32", "fp16", "bf16")}
 # Standards that both have, by its words and ours. Its usual one, "single_bm" or "default", has no name here.
 _STANDARDS = {"mixed_tolerance_bm": "mixed", "equal": "binary"}
@@ -56,7 +59,7 @@ def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
     for place, group in enumerate(record["inputs"]):
         given, value, parameter = _input(operator, group, place, where)
         if parameter is not None and parameter.kind == "tensor":
-            tensors[parameter.name] = _tensor(operator, parameter.name, value, where)
+            tensors[parameter.name] = _tensor(operator, parameter, value, where)
         else:
             drawn = [_scalar(one, where, facts["seed"], name, place, i) for i, one in enumerate(value)]
             numbers[given] = drawn if isinstance(group, list) or parameter is None else drawn[0]
@@ -79,24 +82,26 @@ def _input(operator: Operator, group: Any, place: int, where: str) -> tuple[str,
     name = names[0] if names and names.count(names[0]) == len(names) else None
     if not isinstance(name, str):
         raise BadCase(f"{where}: input {place}: expected an input with a name, or a list of inputs of one name")
-    if name == "output_size" and operator.name == ADAPTIVE_MAX:
+    if name == OUTPUT_SIZE and operator.atk_has_output_size:
         return name, members, None
-    wanted = "self" if name == "Input" else name.replace("_", "").casefold()
     for parameter in operator.parameters:
-        if parameter.name.casefold() == wanted:
+        known = (parameter.name, operator.atk_names.get(parameter.name, parameter.name))
+        if name.replace("_", "").casefold() in [own.replace("_", "").casefold() for own in known]:
             if parameter.kind == "tensor" and isinstance(group, list):
                 raise BadCase(f"{where}: {name}: expected one tensor, got a list")
             return parameter.name, group if parameter.kind == "tensor" else members, parameter
     raise BadCase(f"{where}: {operator.name} has no parameter {name!r}")
 
 
-def _tensor(operator: Operator, name: str, record: dict[str, Any], where: str) -> CaseTensor | None:
+def _tensor(operator: Operator, parameter: Parameter, record: dict[str, Any], where: str) -> CaseTensor | None:
     if record.get("shape") is None and record.get("range_values") is None:
         return None
-    values = FORWARD if name == "indices" else make_values(record.get("range_values"), f"{where}: {name}: range_values")
+    values = FORWARD
+    if parameter.role is not Role.INDICES:
+        values = make_values(record.get("range_values"), f"{where}: {parameter.name}: range_values")
     return make_tensor(
         operator,
-        name,
+        parameter,
         where,
         dtype=record.get("dtype"),
         shape=record.get("shape"),
@@ -128,41 +133,30 @@ def _follow_the_forward_pass(
     operator: Operator, tensors: dict[str, CaseTensor | None], numbers: dict[str, Any]
 ) -> None:
     """Put the forward pass's shapes in the place of placeholders."""
-    self, indices = tensors.get("self"), tensors.get("indices")
-    if self is None:
+    by_role = operator.by_role
+    x = tensors.get(by_role[Role.INPUT].name)
+    where = by_role[Role.INDICES].name if Role.INDICES in by_role else ""
+    if x is None:
         return
-    shape = None
-    if operator.name == ADAPTIVE_MAX:
-        if indices is not None and indices.dtype in ("float32", "float16", "bfloat16"):
-            indices = tensors["indices"] = replace(indices, dtype="int32")  # what its executor puts in their place
-        size: list[Any] = numbers.get("output_size") or []
-        if len(size) in (1, 2) and all(is_int(s) for s in size):
-            shape = (*self.shape[:-2], size[0], size[-1])
-            tensors["gradOutput"] = CaseTensor(self.dtype, shape, self.format, values=FORWARD)
-    elif "kernelSize" in numbers:
-        shape = pooled_shape(self, {**DEFAULT_NUMBERS, **numbers})
+    indices, shape = tensors.get(where), pooled_shape(operator, x, numbers)
+    if operator.atk_has_output_size:
+        if indices is not None and indices.dtype in FLOATS:
+            indices = tensors[where] = replace(indices, dtype="int32")  # what its executor puts in their place
+        size: list[Any] = numbers.get(OUTPUT_SIZE) or []
+        axes = len(operator.axes)
+        if len(size) in (1, axes) and all(is_int(s) for s in size):
+            shape = (*x.shape[:-axes], *spread(tuple(size), axes))
+            tensors[by_role[Role.GRADIENT].name] = CaseTensor(x.dtype, shape, x.format, values=FORWARD)
     if indices is not None and shape is not None:
-        tensors["indices"] = CaseTensor(indices.dtype, shape, indices.format, values=FORWARD)
+        tensors[where] = CaseTensor(indices.dtype, shape, indices.format, values=FORWARD)
 
 
 # Writing.
 
-# The names of inputs where they are not the documented ones.
-_INPUT_NAMES = {
-    "aclnnAvgPool2dBackward": {
-        "kernelSize": "kernel_size",
-        "ceilMode": "ceil_mode",
-        "countIncludePad": "count_include_pad",
-        "divisorOverride": "divisor_override",
-        "cubeMathType": "cube_math_type",
-    },
-    "aclnnAdaptiveAvgPool3dBackward": {"self": "Input"},
-}
-
 
 def atk_record(case: Case, identity: int) -> dict[str, Any] | None:
     """A case as ATK writes it, as far as its form can say it; None for a null pointer, for which it has no words."""
-    names = _INPUT_NAMES.get(case.operator_name, {})
+    names = case.operator.atk_names
     inputs: list[Any] = []
     for parameter in case.operator.parameters:
         name = names.get(parameter.name, parameter.name)
@@ -181,8 +175,9 @@ def atk_record(case: Case, identity: int) -> dict[str, Any] | None:
                 inputs.append([_attribute(name, "attrs", "int", value) for value in values])
         else:
             inputs.append(_attribute(name, "attr", parameter.kind, case.numbers[parameter.name]))
-    if case.operator_name == ADAPTIVE_MAX:
-        inputs.append([_attribute("output_size", "attr_tuple", "int", n) for n in case.tensor("gradOutput").shape[-2:]])
+    if case.operator.atk_has_output_size:
+        size = case.of(Role.GRADIENT).shape[-len(case.operator.axes) :]
+        inputs.append([_attribute(OUTPUT_SIZE, "attr_tuple", "int", n) for n in size])
     standard = next((word for word, ours in _STANDARDS.items() if ours == case.standard), _USUAL_STANDARD)
     record: dict[str, Any] = {
         "id": identity,
@@ -210,7 +205,7 @@ def _tensor_input(case: Case, name: str, tensor: CaseTensor) -> dict[str, Any]:
         "shape": list(tensor.shape),
         "range_values": values,
     }
-    if tensor.format != DEFAULT_FORMATS[case.operator_name]:
+    if tensor.format != case.operator.default_format:
         record["format"] = tensor.format
     return record
 

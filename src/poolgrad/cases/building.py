@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..contract import Operator, Parameter
-from ..dtypes import DTYPES, FORMATS, SHORT_NAMES
-from ..operators.pooling import Windows
+from ..base.dtypes import DTYPES, FORMATS, SHORT_NAMES
+from ..base.products import ANY, find_product
+from ..contract.engine import Call, Value
+from ..contract.operator import Operator
+from ..contract.parameters import REQUIRED, Parameter, Role
+from ..contract.pooling import pooled_shape as shape_of_pooled
 from ..precision.limits import ALIASES, STANDARDS
-from ..products import find_product
-from ..windows import pair
 from .model import (
-    DEFAULT_FORMATS,
-    DEFAULT_NUMBERS,
     DEFAULT_VALUES,
     FORWARD,
     PLANE,
@@ -50,12 +49,12 @@ def make_case(
         if parameter.name in tensors:
             complete[parameter.name] = tensors[parameter.name]
         else:
-            complete[parameter.name] = _missing_tensor(parameter, complete, where)
+            complete[parameter.name] = _missing_tensor(operator, parameter, complete, where)
     return Case(
         name,
         operator.name,
         complete,
-        {p.name: _number_of(p, numbers, where) for p in operator.parameters if p.kind != "tensor"},
+        {p.name: _number_of(p, numbers, where) for p in operator.numbers},
         product=_product(facts.get("product"), where),
         status=optional_int(facts.get("status"), "status", where),
         standard=_standard(facts.get("standard")),
@@ -70,14 +69,18 @@ def random_for(seed: int, case: str, *purpose: str | int) -> np.random.Generator
     return np.random.default_rng([seed, int.from_bytes(digest[:16], "little")])
 
 
-def _missing_tensor(parameter: Parameter, known: Mapping[str, CaseTensor | None], where: str) -> CaseTensor | None:
-    """An output is like self, indices are like gradOutput, as far as the file does not say otherwise."""
-    self, grad = known.get("self"), known.get("gradOutput")
-    if parameter.output:
-        return self and CaseTensor(self.dtype, self.shape, self.format)
-    if parameter.name == "indices":
-        return grad and CaseTensor("int32", grad.shape, grad.format, values=FORWARD)
-    raise BadCase(f"{where}: there is no tensor {parameter.name}; give its dtype and shape")
+def _missing_tensor(
+    operator: Operator, parameter: Parameter, known: Mapping[str, CaseTensor | None], where: str
+) -> CaseTensor | None:
+    """A gradient's result is like the input, indices are like the gradient, as far as the file does not say
+    otherwise."""
+    like = {Role.RESULT: Role.INPUT, Role.INDICES: Role.GRADIENT}.get(parameter.role)
+    if like is None:
+        raise BadCase(f"{where}: there is no tensor {parameter.name}; give its dtype and shape")
+    other = known.get(operator.by_role[like].name)
+    if parameter.role is Role.INDICES:
+        return other and CaseTensor("int32", other.shape, other.format, values=FORWARD)
+    return other and CaseTensor(other.dtype, other.shape, other.format)
 
 
 # Numbers.
@@ -86,9 +89,10 @@ def _missing_tensor(parameter: Parameter, known: Mapping[str, CaseTensor | None]
 def _number_of(parameter: Parameter, numbers: Mapping[str, Any], where: str) -> Number:
     name = parameter.name
     if name not in numbers:
-        if name not in DEFAULT_NUMBERS:
+        if parameter.default is REQUIRED:
             raise BadCase(f"{where}: there is no {name}")
-        return DEFAULT_NUMBERS[name]
+        default: Number = parameter.default
+        return default
     value = numbers[name]
     if parameter.kind == "ints":
         return None if value is None else ints(value, name, where)
@@ -145,7 +149,7 @@ def _standard(value: Any) -> str | None:
 
 def make_tensor(
     operator: Operator,
-    name: str,
+    parameter: Parameter,
     where: str,
     *,
     dtype: Any,
@@ -157,7 +161,7 @@ def make_tensor(
     values: Values | None = None,
 ) -> CaseTensor:
     """A tensor from the forms that a file has; the contract judges what it is, this only whether it is one at all."""
-    at = f"{where}: {name}"
+    at = f"{where}: {parameter.name}"
     if not isinstance(dtype, str):
         raise BadCase(f"{at}: dtype: expected a name such as float32, got {dtype!r}")
     if not isinstance(shape, list | tuple):
@@ -165,7 +169,7 @@ def make_tensor(
     dtype = SHORT_NAMES.get(dtype, dtype)
     if dtype not in DTYPES:
         raise BadCase(f"{at}: dtype: expected one of {', '.join(DTYPES)}, got {dtype!r}")
-    format = DEFAULT_FORMATS[operator.name] if format is None else format
+    format = operator.default_format if format is None else format
     if format not in FORMATS:
         raise BadCase(f"{at}: format: expected one of {', '.join(FORMATS)}, got {format!r}")
     sizes = ints(shape, "shape", at)
@@ -176,22 +180,27 @@ def make_tensor(
     room = None if storage is None else ints(storage, "storage", at)
     if room == sizes and steps is None and not first:  # says nothing that the shape does not say
         room = None
-    values = values or (FORWARD if name == "indices" else DEFAULT_VALUES)
-    _check_values(operator, name, values, at)
+    values = values or default_values(parameter)
+    _check_values(operator, parameter, values, at)
     return CaseTensor(dtype, sizes, format, steps, first, room, values)
 
 
-def _check_values(operator: Operator, name: str, values: Values, at: str) -> None:
+def default_values(parameter: Parameter) -> Values:
+    """What is in a tensor if nobody says: indices are those of the forward pass."""
+    return FORWARD if parameter.role is Role.INDICES else DEFAULT_VALUES
+
+
+def _check_values(operator: Operator, parameter: Parameter, values: Values, at: str) -> None:
     """Each kind of values is for some tensors only."""
-    kinds = ["uniform", "constant", "normal"]
-    if name == "indices":
+    kinds, is_index = ["uniform", "constant", "normal"], parameter.role is Role.INDICES
+    if is_index:
         kinds[2:] = ["forward", "windows", "plane"]
-    elif name == "gradOutput" and any(p.name == "indices" for p in operator.parameters):
+    elif parameter.role is Role.GRADIENT and Role.INDICES in operator.by_role:
         kinds.append("forward")
     if values.kind not in kinds:
         raise BadCase(f"{at}: data: expected {', '.join(kinds[:-1])} or {kinds[-1]} values, got {values.kind}")
     numbers = values.numbers
-    if name == "indices" and (any(map(math.isnan, numbers)) or (values.kind == "constant" and math.isinf(numbers[0]))):
+    if is_index and (any(map(math.isnan, numbers)) or (values.kind == "constant" and math.isinf(numbers[0]))):
         raise BadCase(f"{at}: data: expected integers, got {numbers}")
 
 
@@ -247,17 +256,13 @@ def _number(raw: Any, where: str) -> float:
     raise BadCase(f"{where}: expected a number, inf, -inf or nan, got {raw!r}")
 
 
-def pooled_shape(self: CaseTensor, numbers: Mapping[str, Any]) -> tuple[int, ...] | None:
-    """The shape of the forward output of max pooling, in self's own format; None if the numbers allow none."""
-    try:
-        names = ("kernelSize", "stride", "padding", "dilation")
-        given = {name: ints(() if numbers[name] is None else numbers[name], name, "") for name in names}
-        kernel, pad, dilation = (pair(given[name]) for name in ("kernelSize", "padding", "dilation"))
-        stride = pair(given["stride"] or given["kernelSize"])
-        last = self.format == "NHWC"
-        sizes = self.shape[-3:-1] if last else self.shape[-2:]
-        axes = zip(sizes, kernel, stride, pad, dilation, strict=True)
-        out = tuple(Windows(*axis, bool(numbers["ceilMode"])).out for axis in axes)
-    except (TypeError, ValueError, IndexError, ZeroDivisionError):
+def pooled_shape(operator: Operator, x: CaseTensor, numbers: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """The shape of the forward output of fixed windows, in the input's own format; None if the numbers allow none."""
+    if Role.KERNEL not in operator.by_role:
         return None
-    return (*self.shape[:-3], *out, self.shape[-1]) if last else (*self.shape[:-2], *out)
+    try:
+        values: dict[str, Value] = {p.name: _number_of(p, numbers, "") for p in operator.numbers}
+        values[operator.by_role[Role.INPUT].name] = x.described()
+        return shape_of_pooled(Call(operator, ANY, values))
+    except (BadCase, AssertionError, ValueError, IndexError, ZeroDivisionError):
+        return None

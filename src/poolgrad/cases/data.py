@@ -19,15 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import functional
-from ..contract import Call
-from ..files import numpy_dtype
-from ..operators.pooling import plane_sizes, windows_of
+from ..arrays.files import numpy_dtype
+from ..contract.parameters import Role
+from ..run.calls import one_or_all
 from .building import random_for
 from .forward import forward_max
 from .indices import astray_indices, drawn_indices
-from .judging import product_of
 from .model import Case, Values
-from .places import Places, adaptive_places, fixed_places
 
 Array = NDArray[Any]
 Piece = tuple[int, int]  # the first plane, and one past the last
@@ -51,16 +49,12 @@ def pieces(case: Case) -> Iterator[Piece]:
 
 def _lead(case: Case) -> int:
     """How many planes there are to divide; channels that lie side by side stay together."""
-    return math.prod(case.tensor("self").shape[: -_inner(case)])
+    return math.prod(case.of(Role.INPUT).shape[: -_inner(case)])
 
 
 def _inner(case: Case) -> int:
     """How many axes a plane has."""
-    return 3 if case.operator_name == "aclnnAdaptiveAvgPool3dBackward" or is_channels_last(case) else 2
-
-
-def is_channels_last(case: Case) -> bool:
-    return case.tensor("self").format == "NHWC"
+    return len(case.operator.axes) + case.is_channels_last
 
 
 def make_piece(case: Case, arrays: Mapping[str, Array], piece: Piece, pause: Callable[[], None]) -> None:
@@ -70,7 +64,7 @@ def make_piece(case: Case, arrays: Mapping[str, Array], piece: Piece, pause: Cal
         if tensor.values.kind in ("uniform", "normal", "constant"):
             random = partial(random_for, case.seed, case.name, place)
             _fill(_portion(case, arrays[name], piece).reshape(-1), tensor.values, random, piece, pause)
-    if "indices" in arrays and all(array.size for array in arrays.values()):
+    if Role.INDICES in case.operator.by_role and all(array.size for array in arrays.values()):
         _make_indices(case, arrays, piece, pause)
 
 
@@ -81,7 +75,7 @@ def golden_piece(case: Case, arrays: Mapping[str, Array], piece: Piece, scratch:
     """
     if needs_files(case):
         for views in _groups(case, arrays, piece):
-            for plane in range(len(views["self"])):
+            for plane in range(len(next(iter(views.values())))):
                 _run_wide(case, {name: view[plane : plane + 1] for name, view in views.items()}, scratch)
     elif piece == (0, _lead(case)):
         golden_whole(case, arrays)
@@ -92,21 +86,21 @@ def golden_piece(case: Case, arrays: Mapping[str, Array], piece: Piece, scratch:
 
 def needs_files(case: Case) -> bool:
     """16-bit max gradients are summed in a float32 plane; one so large is kept in a file."""
-    halves = numpy_dtype(case.tensor("self").dtype).itemsize == 2
-    return halves and "indices" in case.tensors and case.plane > LARGE_PLANE
+    halves = numpy_dtype(case.of(Role.INPUT).dtype).itemsize == 2
+    return halves and Role.INDICES in case.operator.by_role and case.plane > LARGE_PLANE
 
 
 def _run_wide(case: Case, plane: Mapping[str, Array], scratch: Path) -> None:
     """The same sums, in float32 from the beginning, in files that vanish; rounded once at the end."""
-    output = case.operator.output.name
+    source, target = (case.operator.by_role[role].name for role in (Role.GRADIENT, Role.RESULT))
     with ExitStack() as files:
         wide = dict(plane)
-        for name in ("gradOutput", output):
+        for name in (source, target):
             file = files.enter_context(TemporaryFile(dir=scratch))
             wide[name] = np.memmap(file, np.float32, "w+", shape=plane[name].shape)
-        _copy(plane["gradOutput"], wide["gradOutput"])
+        _copy(plane[source], wide[source])
         _run(case, wide, product=None)
-        _copy(wide[output], plane[output])
+        _copy(wide[target], plane[target])
 
 
 def _copy(source: Array, target: Array) -> None:
@@ -118,14 +112,16 @@ def _copy(source: Array, target: Array) -> None:
 
 def golden_whole(case: Case, arrays: Mapping[str, Array]) -> None:
     """The same for all planes at once: its ``IndexRangeError`` names the place."""
-    _run(case, arrays, **({"data_format": "NHWC"} if is_channels_last(case) else {}))
+    _run(case, arrays, **({"data_format": case.of(Role.INPUT).format} if case.is_channels_last else {}))
 
 
 def _run(case: Case, arrays: Mapping[str, Array], **options: Any) -> None:
-    tensors = {p.python_name: arrays[p.name] for p in case.operator.tensors if p.name != "self"}
-    numbers = {p.python_name: case.numbers[p.name] for p in case.operator.parameters if p.kind != "tensor"}
-    function = getattr(functional, case.operator.python_name)
-    function(x=arrays["self"].shape, **tensors, **numbers, **({"product": case.product} | options))
+    operator = case.operator
+    inputs = {p.python_name: arrays[p.name] if p.read else arrays[p.name].shape for p in operator.inputs}
+    numbers = {p.python_name: case.numbers[p.name] for p in operator.numbers}
+    results = tuple(arrays[p.name] for p in operator.outputs)
+    options = {"product": case.product} | options
+    getattr(functional, operator.python_name)(**inputs, **numbers, **options, out=one_or_all(results))
 
 
 def _portion(case: Case, array: Array, piece: Piece) -> Array:
@@ -136,7 +132,7 @@ def _portion(case: Case, array: Array, piece: Piece) -> Array:
 def _groups(case: Case, arrays: Mapping[str, Array], piece: Piece) -> Iterator[dict[str, Array]]:
     """The piece's planes, (P, H, W) or (P, D, H, W), as views: all at once, or one image's channels after the other."""
     portions = {name: _portion(case, array, piece) for name, array in arrays.items()}
-    if is_channels_last(case):
+    if case.is_channels_last:
         for image in range(piece[1] - piece[0]):
             yield {name: np.moveaxis(portion[image], -1, 0) for name, portion in portions.items()}
     else:
@@ -182,28 +178,19 @@ def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
 # Indices.
 
 
-def places_of(case: Case) -> tuple[Places, Places]:
-    """The windows of a max pooling case along H and W."""
-    call = Call(case.operator, product_of(case), case.arguments)
-    if "kernelSize" in case.numbers:
-        rows, columns = (fixed_places(windows) for windows in windows_of(call))
-    else:
-        sizes = zip(plane_sizes(call), case.tensor("gradOutput").shape[-2:], strict=True)
-        rows, columns = (adaptive_places(size, out) for size, out in sizes)
-    return rows, columns
-
-
 def _make_indices(case: Case, arrays: Mapping[str, Array], piece: Piece, pause: Callable[[], None]) -> None:
     random = random_for(case.seed, case.name, "indices", piece[0])
-    roles = (("values", "gradOutput"), ("indices", "indices"))
-    forward = [(role, name) for role, name in roles if case.tensor(name).values.kind == "forward"]
-    kind = case.tensor("indices").values.kind
-    rows, columns = places_of(case)
+    x, gradient, where = (case.operator.by_role[role].name for role in (Role.INPUT, Role.GRADIENT, Role.INDICES))
+    wanted = [(key, name) for key, name in (("values", gradient), ("indices", where)) if _is_forward(case, name)]
+    kind, windows = case.tensor(where).values.kind, case.operator.windows(case.call)
     for views in _groups(case, arrays, piece):
-        if forward:
-            wanted = {role: views[name] for role, name in forward}
-            forward_max(views["self"], rows, columns, pause=pause, **wanted)
+        if wanted:
+            forward_max(views[x], windows, pause=pause, **{key: views[name] for key, name in wanted})
         if kind == "windows":
-            drawn_indices(random, rows, columns, views["indices"], pause=pause)
+            drawn_indices(random, windows, views[where], pause=pause)
         elif kind == "plane":
-            astray_indices(random, case.plane, views["indices"], pause=pause)
+            astray_indices(random, case.plane, views[where], pause=pause)
+
+
+def _is_forward(case: Case, name: str) -> bool:
+    return case.tensor(name).values.kind == "forward"

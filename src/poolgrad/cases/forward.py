@@ -6,14 +6,16 @@ then along H, block by block, so that memory stays bounded whatever the sizes ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .places import Ints, Places
+from ..base.windows import Windows
+from .places import Ints, ends_of
 
 Array = NDArray[Any]
 Found = tuple[Array, Ints]  # maxima, and where they are
@@ -29,7 +31,7 @@ MOST_RUNS = 16
 class _Run:
     """Neighbouring windows of an axis."""
 
-    places: Places
+    of: Windows
     begin: int
     end: int
 
@@ -38,15 +40,15 @@ class _Run:
         return self.end - self.begin
 
     def ends(self) -> tuple[Ints, Ints]:
-        return self.places.ends(self.begin, self.end)
+        return ends_of(self.of, self.begin, self.end)
 
     @property
     def bounds(self) -> tuple[int, int]:
         """A stretch of the axis that holds all their places: where it begins, and one past its end."""
-        if self.windows == 1 or self.places.windows is None:
-            first, last = self.places.ends(self.begin, self.begin + 1)[0], self.places.ends(self.end - 1, self.end)[1]
+        w = self.of
+        if self.windows == 1 or w.adaptive:
+            first, last = ends_of(w, self.begin, self.begin + 1)[0], ends_of(w, self.end - 1, self.end)[1]
             return int(first[0]), int(last[0]) + 1
-        w = self.places.windows
         end = (self.end - 1) * w.stride - w.pad + w.dilation * (w.kernel - 1) + 1
         return max(self.begin * w.stride - w.pad, 0), min(end, w.size)
 
@@ -57,24 +59,51 @@ class _Run:
 
     def halves(self) -> tuple[_Run, _Run]:
         middle = (self.begin + self.end) // 2
-        return _Run(self.places, self.begin, middle), _Run(self.places, middle, self.end)
+        return _Run(self.of, self.begin, middle), _Run(self.of, middle, self.end)
 
 
 def forward_max(
     x: Array,
-    rows: Places,
-    columns: Places,
+    windows: Sequence[Windows],
     *,
     values: Array | None = None,
     indices: Array | None = None,
     pause: Callable[[], None] = lambda: None,
 ) -> None:
-    """Max pooling of planes (P, H, W) of any strides, written into ``values`` and ``indices`` (P, Ho, Wo).
+    """Max pooling of planes (P, H, W) or (P, D, H, W) of any strides, written into ``values`` and ``indices``, which
+    have as many elements along each axis as there are windows.
 
     ``pause`` is called between blocks; what it raises ends the work.
     """
-    if x.size and rows.out > 0 and columns.out > 0:
+    if not x.size or min(w.out for w in windows) <= 0:
+        return
+    *depth, rows, columns = windows
+    if depth:
+        _fill_layers(x, depth[0], (rows, columns), values, indices, pause)
+    else:
         _fill(x, _Run(rows, 0, rows.out), _Run(columns, 0, columns.out), values, indices, pause)
+
+
+def _fill_layers(
+    x: Array, depth: Windows, plane: Sequence[Windows], values: Array | None, indices: Array | None, pause: Any
+) -> None:
+    """Some volumes at a time: the maxima of each layer, and of these the best."""
+    outs, area = [w.out for w in plane], math.prod(x.shape[2:])
+    many = max(1, BLOCK // math.prod(outs))
+    for at in range(0, len(x), many):
+        some = slice(at, at + many)
+        for o in range(depth.out):
+            result: Found | None = None
+            for d in depth.places(o):
+                best, place = np.empty((len(x[some]), *outs), x.dtype), np.empty((len(x[some]), *outs), np.int64)
+                forward_max(x[some, d], plane, values=best, indices=place, pause=pause)
+                found = _wide(best), place + d * area
+                result = found if result is None else _better(*result, *found)
+            assert result is not None
+            if values is not None:
+                values[some, o] = result[0]
+            if indices is not None:
+                indices[some, o] = result[1]
 
 
 def _fill(x: Array, rows: _Run, columns: _Run, values: Array | None, indices: Array | None, pause: Any) -> None:
@@ -115,10 +144,10 @@ def _maxima(x: Array, rows: _Run, columns: _Run) -> Found:
     """Maxima of a block, and their indices."""
     (top, bottom), (left, right) = rows.bounds, columns.bounds
     (first_row, last_row), (first, last) = rows.ends(), columns.ends()
-    patch, step = x[:, top:bottom, left:right], rows.places.step
+    patch, step = x[:, top:bottom, left:right], rows.of.dilation
 
     def search(band: Array, first_row: Ints, last_row: Ints, row_step: int) -> tuple[Array, Ints, Ints]:
-        best, column = _scan(band, first - left, last - left, columns.places.step, WIDTH)
+        best, column = _scan(band, first - left, last - left, columns.of.dilation, WIDTH)
         best, row = _scan(best, first_row, last_row, row_step, HEIGHT)
         return best, row, np.take_along_axis(column, row, axis=HEIGHT) + left
 

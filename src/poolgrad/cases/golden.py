@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import __version__, threads
-from ..files import BadFile, in_bytes
-from ..waiting import looking
+from .. import __version__
+from ..arrays.files import BadFile, in_bytes
+from ..run import threads
+from ..run.waiting import looking
 from .data import Piece
 from .judging import judge
 from .model import BadCase, Case

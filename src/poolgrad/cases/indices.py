@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..operators.pooling import Windows
+from ..base.windows import Windows
 from .forward import forward_max
-from .places import Ints, Places, adaptive_places, fixed_places
+from .places import Ints, ends_of
 
 Array = NDArray[Any]
 
@@ -22,13 +22,23 @@ BATCH = 1 << 18
 
 def drawn_indices(
     random: np.random.Generator,
-    rows: Places,
-    columns: Places,
+    windows: Sequence[Windows],
     indices: Array,
     *,
     pause: Callable[[], None] = lambda: None,
 ) -> None:
-    """Places drawn from each window, into ``indices`` (P, Ho, Wo); neighbours that share places may draw the same."""
+    """Places drawn from each window, into ``indices``: a plane or a volume for each element of the first axis.
+
+    Neighbours that share places may draw the same.
+    """
+    *depth, rows, columns = windows
+    if depth:
+        layers = np.moveaxis(indices, 1, 0)
+        for o, layer in enumerate(layers):
+            drawn_indices(random, (rows, columns), layer, pause=pause)
+            for plane in layer:
+                plane += _draw(random, depth[0], o, 1, (1, *plane.shape), 0)[0] * (rows.size * columns.size)
+        return
     for part, top, left in _tiles(indices, pause):
         row = _draw(random, rows, top, part.shape[0], part.shape, 0)
         part[...] = row * columns.size + _draw(random, columns, left, part.shape[1], part.shape, 1)
@@ -37,9 +47,10 @@ def drawn_indices(
 def astray_indices(
     random: np.random.Generator, places: int, indices: Array, *, pause: Callable[[], None] = lambda: None
 ) -> None:
-    """Places drawn from whole planes, into ``indices`` (P, Ho, Wo)."""
-    for part, _, _ in _tiles(indices, pause):
-        part[...] = random.integers(0, places, part.shape)
+    """Places drawn from whole planes or volumes."""
+    for plane in indices if indices.ndim == 3 else (layer for volume in indices for layer in volume[:, None]):
+        for part, _, _ in _tiles(plane[None] if plane.ndim == 2 else plane, pause):
+            part[...] = random.integers(0, places, part.shape)
 
 
 def _tiles(indices: Array, pause: Callable[[], None]) -> Iterator[tuple[Array, int, int]]:
@@ -52,41 +63,29 @@ def _tiles(indices: Array, pause: Callable[[], None]) -> Iterator[tuple[Array, i
 
 
 def _draw(
-    random: np.random.Generator, places: Places, begin: int, count: int, shape: tuple[int, ...], axis: int
+    random: np.random.Generator, windows: Windows, begin: int, count: int, shape: tuple[int, ...], axis: int
 ) -> Ints:
-    first, last = (np.expand_dims(ends, 1 - axis) for ends in places.ends(begin, begin + count))
-    return first + random.integers(0, np.broadcast_to((last - first) // places.step + 1, shape)) * places.step
+    """A place of each window along one axis of the shape."""
+    step, upright = windows.dilation, [-1 if i == axis else 1 for i in range(len(shape))]
+    first, last = (ends.reshape(upright) for ends in ends_of(windows, begin, begin + count))
+    return first + random.integers(0, np.broadcast_to((last - first) // step + 1, shape)) * step
 
 
-def max_pool2d_indices(x: Array, windows: tuple[Windows, Windows], dtype: Any = np.int64) -> tuple[Array, Array]:
-    """The forward pass of max pooling over (..., H, W), with windows along H and W: its output and its indices.
+def forward_with_indices(x: Array, windows: Sequence[Windows], dtype: Any = np.int64) -> tuple[Array, Array]:
+    """The forward pass of max pooling over the last axes, one for each of the windows: its output and its indices.
 
-    >>> both = Windows(size=2, kernel=2, stride=1, pad=0, dilation=1, ceil_mode=False)
-    >>> max_pool2d_indices(np.array([[1.0, 4.0], [0.0, 3.0]]), (both, both))
+    >>> both = Windows(size=2, out=1, kernel=2)
+    >>> forward_with_indices(np.array([[1.0, 4.0], [0.0, 3.0]]), (both, both))
     (array([[4.]]), array([[1]]))
     """
-    return _forward(x, fixed_places(windows[0]), fixed_places(windows[1]), dtype)
-
-
-def adaptive_max_pool2d_indices(x: Array, output_size: tuple[int, int], dtype: Any = np.int64) -> tuple[Array, Array]:
-    """The forward pass of adaptive max pooling over (..., H, W): its output and its indices.
-
-    >>> adaptive_max_pool2d_indices(np.array([[1.0, 4.0, 2.0], [0.0, 3.0, 5.0]]), (1, 2))
-    (array([[4., 5.]]), array([[1, 5]]))
-    """
-    rows, columns = (adaptive_places(*axis) for axis in zip(x.shape[-2:], output_size, strict=True))
-    return _forward(x, rows, columns, dtype)
-
-
-def _forward(x: Array, rows: Places, columns: Places, dtype: Any) -> tuple[Array, Array]:
-    shape = (*x.shape[:-2], rows.out, columns.out)
-    values, indices = np.empty(shape, x.dtype), np.empty(shape, dtype)
-    planes = math.prod(x.shape[:-2])
+    axes = len(windows)
+    lead, sizes, outs = x.shape[:-axes], x.shape[-axes:], tuple(w.out for w in windows)
+    values, indices = np.empty((*lead, *outs), x.dtype), np.empty((*lead, *outs), dtype)
+    planes = math.prod(lead)
     forward_max(
-        x.reshape(planes, *x.shape[-2:]),
-        rows,
-        columns,
-        values=values.reshape(planes, *shape[-2:]),
-        indices=indices.reshape(planes, *shape[-2:]),
+        x.reshape(planes, *sizes),
+        windows,
+        values=values.reshape(planes, *outs),
+        indices=indices.reshape(planes, *outs),
     )
     return values, indices

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from ..acl.launch import LAUNCH_CHECKS, Launch
 from ..acl.objects import AclTensor
-from ..contract import Broken, Check, first_violation, refusal
-from ..dtypes import FORMATS
-from ..errors import AclnnError
-from ..products import ANY, Product, find_product
-from ..status import ACLNN_SUCCESS
+from ..base.dtypes import FORMATS
+from ..base.errors import AclnnError
+from ..base.products import ANY, Product, find_product
+from ..base.status import ACLNN_SUCCESS
+from ..contract.engine import Broken, Check, first_violation, refusal
 from .model import Case, CaseTensor
 
 # The rows of phase two that look at views and storage alone.

@@ -8,11 +8,12 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ..contract import Operator
+from ..contract.operator import Operator
+from ..contract.parameters import Parameter, Role
 from ..operators import find_operator
 from ..precision.limits import ALIASES, STANDARDS
-from .building import make_case, make_tensor, make_values
-from .model import DEFAULT_VALUES, FORWARD, BadCase, Case, CaseTensor, Values
+from .building import default_values, make_case, make_tensor, make_values
+from .model import BadCase, Case, CaseTensor, Values
 
 _FACTS = ("name", "operator", "why", "product", "status", "standard", "seed")
 _TENSOR_KEYS = ("dtype", "shape", "format", "strides", "offset", "storage", "data")
@@ -56,13 +57,14 @@ def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
             known = ", ".join((*_FACTS, *(p.name for p in operator.parameters)))
             raise BadCase(f"{where}: {operator.name} has no parameter {key!r}; a line may have {known}")
         given[documented[key]] = value
-    tensors = {p.name: _tensor(operator, p.name, given[p.name], where) for p in operator.tensors if p.name in given}
+    tensors = {p.name: _tensor(operator, p, given[p.name], where) for p in operator.tensors if p.name in given}
     facts = {fact: record.get(fact) for fact in _FACTS if fact not in ("name", "operator")}
     facts["seed"] = record.get("seed", seed)
     return make_case(operator, where, name=name, tensors=tensors, numbers=given, **facts)
 
 
-def _tensor(operator: Operator, name: str, record: Any, where: str) -> CaseTensor | None:
+def _tensor(operator: Operator, parameter: Parameter, record: Any, where: str) -> CaseTensor | None:
+    name = parameter.name
     if record is None:
         return None
     if not isinstance(record, dict):
@@ -73,7 +75,7 @@ def _tensor(operator: Operator, name: str, record: Any, where: str) -> CaseTenso
     data = record.get("data")
     return make_tensor(
         operator,
-        name,
+        parameter,
         where,
         dtype=record.get("dtype"),
         shape=record.get("shape"),
@@ -96,18 +98,18 @@ def as_record(case: Case) -> dict[str, Any]:
     record |= {fact: value for fact, value in facts.items() if value is not None}
     if case.seed:
         record["seed"] = case.seed
-    output, self = case.operator.output.name, case.tensors["self"]
-    like_self = None if self is None else CaseTensor(self.dtype, self.shape, self.format)
+    x = case.tensors[case.operator.by_role[Role.INPUT].name]
+    like_x = None if x is None else CaseTensor(x.dtype, x.shape, x.format)
     for parameter in case.operator.parameters:
         name = parameter.name
         if parameter.kind != "tensor":
             record[name] = case.numbers[name]
-        elif name != output or case.tensors[name] != like_self:
-            record[name] = _tensor_record(name, case.tensors[name])
+        elif not parameter.output or case.tensors[name] != like_x:
+            record[name] = _tensor_record(parameter, case.tensors[name])
     return record
 
 
-def _tensor_record(name: str, tensor: CaseTensor | None) -> dict[str, Any] | None:
+def _tensor_record(parameter: Parameter, tensor: CaseTensor | None) -> dict[str, Any] | None:
     if tensor is None:
         return None
     record: dict[str, Any] = {"dtype": tensor.dtype, "shape": tensor.shape, "format": tensor.format}
@@ -116,7 +118,7 @@ def _tensor_record(name: str, tensor: CaseTensor | None) -> dict[str, Any] | Non
             record[key] = value
     if tensor.storage is not None:
         record["storage"] = tensor.storage
-    if tensor.values != (FORWARD if name == "indices" else DEFAULT_VALUES):
+    if tensor.values != default_values(parameter):
         record["data"] = values_record(tensor.values)
     return record
 

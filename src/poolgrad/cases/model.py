@@ -6,33 +6,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..contract import Operator, Value
-from ..dtypes import dtype_named
-from ..files import BadFile
+from ..arrays.files import BadFile
+from ..base.dtypes import dtype_named
+from ..base.products import ANY, find_product
+from ..base.status import ACLNN_SUCCESS
+from ..base.tensor import Tensor, contiguous_strides
+from ..contract.engine import Call, Value
+from ..contract.operator import Operator
+from ..contract.parameters import Role
+from ..contract.pooling import is_channels_last, spatial_sizes
 from ..operators import REGISTRY
-from ..status import ACLNN_SUCCESS
-from ..tensor import Tensor, contiguous_strides
 
 # What an array of integers or a number of a call may be; None stands for a null pointer.
 Number = tuple[int, ...] | int | bool | None
-
-# Formats of tensors for which a file names none: those of the Pythonic layer.
-DEFAULT_FORMATS = {
-    "aclnnAvgPool2dBackward": "NCHW",
-    "aclnnAdaptiveAvgPool3dBackward": "ND",
-    "aclnnMaxPool2dWithIndicesBackward": "NCHW",
-    "aclnnAdaptiveMaxPool2dBackward": "ND",
-}
-# What a call without that parameter means, as in the Pythonic layer. kernelSize has no default.
-DEFAULT_NUMBERS: dict[str, Number] = {
-    "stride": (),
-    "padding": (0,),
-    "dilation": (1,),
-    "ceilMode": False,
-    "countIncludePad": True,
-    "divisorOverride": 0,
-    "cubeMathType": 0,
-}
 
 
 class BadCase(BadFile):
@@ -106,13 +92,13 @@ class Case:
         return ACLNN_SUCCESS if self.status is None else self.status
 
     @property
-    def output(self) -> CaseTensor | None:
-        return self.tensors[self.operator.output.name]
+    def outputs(self) -> dict[str, CaseTensor | None]:
+        return {p.name: self.tensors[p.name] for p in self.operator.outputs}
 
     @property
     def inputs(self) -> dict[str, CaseTensor | None]:
         """The tensors that are given, in the order of the parameters."""
-        return {p.name: self.tensors[p.name] for p in self.operator.tensors if not p.output}
+        return {p.name: self.tensors[p.name] for p in self.operator.inputs}
 
     @property
     def arguments(self) -> dict[str, Value]:
@@ -123,10 +109,22 @@ class Case:
         }
 
     @property
+    def call(self) -> Call:
+        """The call on its product."""
+        return Call(self.operator, ANY if self.product is None else find_product(self.product), self.arguments)
+
+    @property
     def plane(self) -> int:
-        """Elements of one plane of self."""
-        self_ = self.tensor("self")
-        return math.prod(self_.shape[-3:-1] if self_.format == "NHWC" else self_.shape[-2:])
+        """Elements of one plane of the forward pass's input."""
+        return math.prod(spatial_sizes(self.call, Role.INPUT))
+
+    @property
+    def is_channels_last(self) -> bool:
+        return is_channels_last(self.call)
+
+    def of(self, role: Role) -> CaseTensor:
+        """The tensor of a role, which the contract has found to be there."""
+        return self.tensor(self.operator.by_role[role].name)
 
     def tensor(self, name: str) -> CaseTensor:
         """A tensor that the contract has found to be there."""

@@ -11,7 +11,8 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..contract import Operator
+from ..contract.operator import Operator
+from ..contract.parameters import Role
 from ..operators import find_operator
 from .building import is_int, make_case, make_tensor, make_values
 from .literals import NoLiteral, literal
@@ -96,7 +97,7 @@ def _case(cells: dict[str, str], where: str, seed: int) -> Case:
 
 def _attributes(operator: Operator, row: dict[str, Any], where: str) -> dict[str, Any]:
     """What all columns of attributes say; none may contradict another."""
-    known = {p.name for p in operator.parameters if p.kind != "tensor"}
+    known = {p.name for p in operator.numbers}
     numbers: dict[str, Any] = {}
     for column in _ATTRIBUTES:
         attributes = row.get(column) or {}
@@ -140,11 +141,11 @@ def _tensors(operator: Operator, row: dict[str, Any], where: str) -> dict[str, C
     if len(ranges) > len(names):
         raise BadCase(f"{where}: input_data_ranges: expected up to {len(names)} ranges, {of}, got {len(ranges)}")
     return {
-        name: None
+        p.name: None
         if shapes[i] is None
         else make_tensor(
             operator,
-            name,
+            p,
             where,
             dtype=dtypes[i],
             shape=shapes[i],
@@ -152,9 +153,9 @@ def _tensors(operator: Operator, row: dict[str, Any], where: str) -> dict[str, C
             strides=strides[i],
             offset=offsets[i],
             storage=storages[i],
-            values=None if p.output or name == "indices" else _values(ranges, i, f"{where}: {name}"),
+            values=None if p.output or p.role is Role.INDICES else _values(ranges, i, f"{where}: {p.name}"),
         )
-        for i, (name, p) in enumerate(zip(names, operator.tensors, strict=True))
+        for i, p in enumerate(operator.tensors)
     }
 
 
@@ -165,8 +166,9 @@ def _check_outputs(operator: Operator, told: Any, where: str) -> None:
     places = told if isinstance(told, tuple | list) else (told,)
     if told is None or [place + count if is_int(place) and place < 0 else place for place in places] == outputs:
         return
-    name = operator.output.name
-    raise BadCase(f"{where}: output_tensor_indexes: expected {tuple(outputs)}: {name} is the output, got {told!r}")
+    names = " and ".join(p.name for p in operator.outputs)
+    are = "is the output" if len(outputs) == 1 else "are the outputs"
+    raise BadCase(f"{where}: output_tensor_indexes: expected {tuple(outputs)}: {names} {are}, got {told!r}")
 
 
 def _ranges(told: Any, count: int) -> Sequence[Any]:
@@ -216,7 +218,8 @@ def ttk_row(case: Case) -> dict[str, str]:
 
 
 def _tolerance(case: Case) -> float:
-    return _TOLERANCES.get(case.output.dtype if case.output else "", 1e-4)
+    result = next(iter(case.outputs.values()))
+    return _TOLERANCES.get(result.dtype if result else "", 1e-4)
 
 
 def _range_of(values: Values) -> Any:

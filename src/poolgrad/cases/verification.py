@@ -9,20 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..contract import Call
-from ..files import SUFFIXES, BadFile, read_array
-from ..operators.average import cube_rounding
+from ..arrays.files import SUFFIXES, BadFile, read_array
+from ..base.status import ACLNN_SUCCESS, name_of
 from ..precision import Comparison, NotComparable
 from ..precision.comparing import Tensors, judge_tensors
 from ..precision.limits import WITH_THIRD_PARTY
-from ..status import ACLNN_SUCCESS, name_of
 from .data import Array
 from .golden import Entry
-from .judging import product_of, surprise
+from .judging import surprise
 from .lines import digest
 from .model import Case
 from .naming import directory_name
-from .work import GOLDEN
+from .work import GOLDEN, file_of
 
 PASS, FAIL, MISSING, BAD, REFUSED = "pass", "fail", "missing", "bad", "refused"
 # The worst first.
@@ -103,27 +101,35 @@ def _outcome(
         if told is None:
             return Outcome(case.name, REFUSED, f"status {_named(status)}; no output to compare")
         return Outcome(case.name, PASS, f"status {_named(status)}, as expected")
-    output = case.output
-    assert output is not None
+    found = (_compared(case, output, root, actual, standard, pause) for output in case.outputs)
+    return min(found, key=lambda outcome: outcome.rank)
+
+
+def _compared(
+    case: Case, output: str, root: Path, actual: Path, standard: str | None, pause: Callable[[int], None]
+) -> Outcome:
+    """One output; files of further ones have its name behind an underscore."""
+    name, tensor, made = directory_name(case.name), case.tensor(output), file_of(case, output)
+    which = made.removeprefix(GOLDEN).removesuffix(".npy")
     standard = standard or case.standard or "mixed"
     arrays: dict[str, Array] = {}
     for part in ("actual", "third_party") if standard in WITH_THIRD_PARTY else ("actual",):
-        path = _found(actual, name, part)
+        path = _found(actual, name, part, which)
         if path is None:
-            return Outcome(case.name, MISSING, f"there is no {actual / name / part}.npy or .bin")
-        arrays[part] = read_array(path, dtype=output.dtype, shape=output.shape)
-    golden = read_array(root / name / f"{GOLDEN}.npy", dtype=output.dtype, shape=output.shape)
+            return Outcome(case.name, MISSING, f"there is no {actual / name / part}{which}.npy or .bin")
+        arrays[part] = read_array(path, dtype=tensor.dtype, shape=tensor.shape)
+    golden = read_array(root / name / made, dtype=tensor.dtype, shape=tensor.shape)
     tensors = Tensors(arrays["actual"], golden, arrays.get("third_party"))
     found = judge_tensors(tensors, standard, hf32=_is_hf32(case), advance=pause)
     text = found.summary().removeprefix(f"{found.verdict} ")
-    return Outcome(case.name, PASS if found.passed else FAIL, text, found)
+    return Outcome(case.name, PASS if found.passed else FAIL, f"{output}: {text}" if which else text, found)
 
 
-def _found(actual: Path, name: str, part: str) -> Path | None:
+def _found(actual: Path, name: str, part: str, which: str) -> Path | None:
     """A directory per case, or, for outputs, a file per case."""
-    places = [actual / name / f"{part}{suffix}" for suffix in SUFFIXES]
+    places = [actual / name / f"{part}{which}{suffix}" for suffix in SUFFIXES]
     if part == "actual":
-        places += [actual / f"{name}{suffix}" for suffix in SUFFIXES]
+        places += [actual / f"{name}{which}{suffix}" for suffix in SUFFIXES]
     return next((path for path in places if path.exists()), None)
 
 
@@ -142,6 +148,4 @@ def _named(status: int | None) -> str:
 
 def _is_hf32(case: Case) -> bool:
     """Whether the device computes the case in HF32."""
-    if "cubeMathType" not in case.numbers:
-        return False
-    return str(cube_rounding(Call(case.operator, product_of(case), case.arguments))).startswith("hf32")
+    return str(case.operator.rounding(case.call)).startswith("hf32")

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import IndexRangeError
-from ..files import BadFile, create_array, numpy_dtype, whole_file
-from ..status import ACLNN_SUCCESS
+from ..arrays.files import BadFile, create_array, numpy_dtype, whole_file
+from ..base.errors import IndexRangeError
+from ..base.status import ACLNN_SUCCESS
 from .data import Array, Piece, golden_piece, golden_whole, make_piece, needs_files, pieces
 from .lines import as_record, digest
 from .model import Case
@@ -27,8 +27,11 @@ HASHED_AT_ONCE = 1 << 20
 
 
 def file_of(case: Case, parameter: str) -> str:
-    """The name of a tensor's file: the parameter's, and ``golden`` for the result."""
-    return f"{GOLDEN if parameter == case.operator.output.name else parameter}.npy"
+    """The name of a tensor's file: the parameter's, ``golden`` for the result, ``golden_...`` for further ones."""
+    outputs = [p.name for p in case.operator.outputs]
+    if parameter not in outputs:
+        return f"{parameter}.npy"
+    return f"{GOLDEN}.npy" if parameter == outputs[0] else f"{GOLDEN}_{parameter}.npy"
 
 
 def bytes_of(case: Case) -> int:
@@ -91,7 +94,8 @@ class Work:
         error = self._index_error() if self._bad_index.is_set() else None
         if error is not None:
             _drop(self._output)
-            (self.directory / file_of(self.case, self.case.operator.output.name)).unlink(missing_ok=True)
+            for name in self.case.outputs:
+                (self.directory / file_of(self.case, name)).unlink(missing_ok=True)
         self._arrays.clear()
         self._inputs.close()
         self._output.close()
@@ -117,8 +121,8 @@ class Work:
         return None
 
     def _record(self, error: IndexRangeError | None, pause: Callable[[], None]) -> dict[str, Any]:
-        case, output = self.case, self.case.operator.output.name
-        names = [name for name in case.tensors if error is None or name != output]
+        case = self.case
+        names = [name for name in case.tensors if error is None or name not in case.outputs]
         return {
             **entry(case, ACLNN_SUCCESS if error is None else error.status, None if error is None else str(error)),
             "poolgrad": __version__,

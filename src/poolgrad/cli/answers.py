@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from ..contract import Operator
-from ..errors import AclnnError
-from ..products import ANY, Product
-from ..status import name_of
+from ..base.errors import AclnnError
+from ..base.products import ANY, Product
+from ..base.status import name_of
+from ..contract.operator import Operator
 from .terminal import screen
 
 if TYPE_CHECKING:

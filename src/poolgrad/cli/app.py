@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from .. import __version__
-from ..files import BadFile
+from ..arrays.files import BadFile
 from .capi import capi
 from .cases import cases
 from .check import check

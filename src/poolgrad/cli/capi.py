@@ -161,7 +161,7 @@ def _compile_command(arguments: list[str]) -> list[str]:
 
 def _compiled(source: Path) -> Path:
     """The program of a source file: kept, and found again as long as nothing that goes into it changes."""
-    from ..cache_directory import cache_directory
+    from ..base.cache_directory import cache_directory
     from ..capi.build import new_directory, no_room
 
     command = _compile_command([str(source)])

@@ -39,9 +39,9 @@ def cases(
 
     Examples: `poolgrad cases AvgPool2dBackward`, `poolgrad cases all -o suite.jsonl`
     """
+    from ..arrays.files import whole_file
     from ..cases.suite import suite_of
     from ..cases.writing import FORMATS, written
-    from ..files import whole_file
     from ..operators import REGISTRY
 
     names = list(REGISTRY) if operator == "all" else [operator_named(operator).name]

@@ -11,30 +11,36 @@ import typer
 from rich.markup import escape
 from rich.table import Column, Table
 
+from ..base.products import ANY, PRODUCTS, Product
+from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION
+from ..contract.parameters import Parameter, Role
 from ..operators import find_operator
-from ..products import ANY, PRODUCTS, Product
-from ..status import ACL_ERROR_RT_AICORE_EXCEPTION
 from .answers import as_data, show
-from .line import DType, Format, IndicesDType, Line, Shape, takes_numbers, tensor_option
+from .line import DType, Format, IndicesDType, Line, Shape, takes_call
 from .names import ProductName, operator_argument, operator_named, product_named
 from .terminal import NO, AsJson, BadInput, print_json, screen
 
 if TYPE_CHECKING:
     from ..cases.judging import Answer
 
-TENSOR = "SHAPE[:DTYPE][:FORMAT][:strides=...], an .npy file, or null."
+TENSOR = "SHAPE[:DTYPE][:FORMAT][:strides=...], an .npy file, or null"
+# What the others tell of a tensor that is absent.
+ABSENT = {
+    Role.GRADIENT: "; as the windows give it, if absent",
+    Role.INDICES: "; like the gradient, if absent",
+    Role.RESULT: "; like the input, if absent",
+}
 
 
-@takes_numbers
+def _described(parameter: Parameter) -> tuple[str, str]:
+    return "TENSOR", f"{parameter.help[:-1]}: {TENSOR}{ABSENT.get(parameter.role, '')}."
+
+
+@takes_call(_described)
 def check(
     operator: Annotated[str, operator_argument("OP|CASES", "The operator, or a case file.")],
+    tensors: dict[str, str],
     numbers: dict[str, Any],
-    grad_output: Annotated[
-        str | None, tensor_option("TENSOR", "--grad-output", help=f"{TENSOR} As the windows give it, if absent.")
-    ] = None,
-    x: Annotated[str | None, tensor_option("TENSOR", "--x", "--x-shape", help=f"The input (self). {TENSOR}")] = None,
-    indices: Annotated[str | None, tensor_option("TENSOR", "--indices", help="Like --grad-output, if absent.")] = None,
-    out: Annotated[str | None, tensor_option("TENSOR", "--out", help="The output. Like --x, if absent.")] = None,
     dtype: DType = None,
     indices_dtype: IndicesDType = None,
     format: Format = None,
@@ -57,11 +63,9 @@ def check(
 
     `poolgrad check suite.json --product Ascend910B`
     """
-    tensors = {"grad_output": grad_output, "x": x, "indices": indices, "out": out}
     if _is_file(operator):
-        given = {name: value for name, value in {**tensors, **numbers}.items() if value is not None}
-        if given:
-            raise BadInput(f"{operator}: a case file has its own tensors and numbers; leave out {', '.join(given)}")
+        if given := ", ".join((*tensors, *numbers)):
+            raise BadInput(f"{operator}: a case file has its own tensors and numbers; leave out {given}")
         _check_file(operator, product, as_json)
         return
     from ..cases.judging import judge

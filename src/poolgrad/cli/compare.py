@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from ..checks import listed
+from ..contract.checks import listed
 from ..precision.comparison import percent
 from ..precision.limits import LEVELS, STANDARDS
 from .line import integers
@@ -64,7 +64,7 @@ def compare(
 
     `poolgrad compare npu.npy golden.npy --standard cross_check --third-party gpu.npy --level L2`
     """
-    from ..files import read_array
+    from ..arrays.files import read_array
     from ..precision.comparing import NotComparable, Tensors
 
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
@@ -110,7 +110,7 @@ def _judge(
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:
-    from ..files import BadFile, whole_file
+    from ..arrays.files import BadFile, whole_file
 
     with whole_file(path) as temporary:
         try:

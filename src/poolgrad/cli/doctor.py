@@ -93,7 +93,7 @@ def _versions() -> Iterator[Finding]:
 
 
 def _product() -> Finding:
-    from ..products import A2, find_product
+    from ..base.products import A2, find_product
 
     name = os.environ.get("POOLGRAD_PRODUCT")
     try:
@@ -116,13 +116,13 @@ def _processor() -> str:
 
 
 def _threads() -> str:
-    from ..threads import get_num_threads
+    from ..run.threads import get_num_threads
 
     return f"{get_num_threads()}, of {os.cpu_count()} processors"
 
 
 def _cache() -> str | Finding:
-    from ..cache_directory import cache_directory
+    from ..base.cache_directory import cache_directory
 
     path = cache_directory()
     advice = f"kernels are compiled again in every process; make {path} writable, or set POOLGRAD_CACHE_DIR"
@@ -150,7 +150,7 @@ def _compiler() -> str:
 
 def _self_test() -> str | Finding:
     """All trials; an exception in one is a failure like any other."""
-    from ..selftest import trials
+    from ..selftest.trials import trials
 
     every, failed, began = list(trials()), [], time.monotonic()
     with progress("self-test (the first time kernels are compiled)", len(every)) as bar:

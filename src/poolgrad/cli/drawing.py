@@ -86,7 +86,10 @@ def _words(figure: Figure, plane: Plane) -> None:
     figure.text(0.5, 1 - 0.2 / height, plane.title, ha="center", va="top", size=12, weight="bold")
     figure.text(0.5, 1 - 0.45 / height, plane.place, ha="center", va="top", size=9, color="#555555")
     if plane.divisors is None:
-        story = "Each gradient goes to the element that its index (h·W + w) names; what meets there adds up."
+        index = "h·W + w" if plane.layer is None else "(d·H + h)·W + w"
+        story = f"Each gradient goes to the element that its index ({index}) names; what meets there adds up."
+        if plane.layer is not None:
+            story += " Pale ones go to other layers."
     else:
         story = (
             f"Each gradient is divided by {plane.factors},\n"
@@ -99,7 +102,7 @@ def _words(figure: Figure, plane: Plane) -> None:
     if _is_crowded(plane) and is_small(plane):
         story += "\nOnly some of the windows have frames."
     if not plane.given:
-        story += "\nNo gradOutput was given, so every gradient is taken as 1."
+        story += f"\nNo {plane.names[0]} was given, so every gradient is taken as 1."
     figure.text(0.5, 0.15 / height, story, ha="center", va="bottom", size=9, color="#333333")
 
 
@@ -118,12 +121,14 @@ def _window_place(plane: Plane, depth: int, row: int, column: int) -> Place:
 
 def _draw_windows(axes: Axes, plane: Plane) -> None:
     columns, rows, layers = len(plane.columns.windows), len(plane.rows.windows), len(plane.depths)
-    what = "gradOutput: gradient and index" if plane.divisors is None else "gradOutput: gradient and divisor"
+    what = f"{plane.names[0]}: gradient and {'index' if plane.divisors is None else 'divisor'}"
     top = -0.55 if layers == 1 else -0.75
     _bare(axes, what, (-0.55, columns + 0.05), (layers * (rows + GAP) - GAP + 0.05, top))
     for d, i, j in np.ndindex(layers, rows, columns):
         x, y = _window_place(plane, d, i, j)
-        colour = colour_of(plane, i, j)
+        colour: Any = colour_of(plane, i, j)
+        if plane.indices is not None and not plane.elements(d, i, j):
+            colour = paler(colour, 0.35)
         face = paler(colour, 0.25)
         axes.add_patch(Rectangle((x + 0.04, y + 0.04), 0.92, 0.92, facecolor=face, edgecolor=colour, lw=2))
         _write(axes, x, y + 0.3, number(plane.gradients[d, i, j]), weight="bold")
@@ -132,8 +137,7 @@ def _draw_windows(axes: Axes, plane: Plane) -> None:
             _write(axes, x, y + 0.81, plane.made_of(d, i, j), size=7, color="#555555")
         elif plane.indices is not None:
             _write(axes, x, y + 0.57, f"→ {plane.indices[d, i, j]}")
-            ((h, w),) = plane.elements(d, i, j)
-            _write(axes, x, y + 0.81, f"({h}, {w})", size=7, color="#555555")
+            _write(axes, x, y + 0.81, str(plane.target(d, i, j)), size=7, color="#555555")
     _rulers(axes, range(columns), range(rows))
     for d, o in enumerate(plane.depths if layers > 1 else ()):
         axes.text(0, d * (rows + GAP) - (0.55 if d == 0 else 0.2), f"window {o} along D", va="center", size=7.5)
@@ -153,7 +157,7 @@ def _rulers(axes: Axes, columns: Iterable[int], rows: Iterable[int], left: float
 
 def _draw_elements(axes: Axes, plane: Plane) -> None:
     rows, columns = plane.rows, plane.columns
-    what = "gradInput: where the gradients go" if plane.divisors is None else "gradInput: shares and their sum"
+    what = f"{plane.names[1]}: {'where the gradients go' if plane.divisors is None else 'shares and their sum'}"
     left, right = -columns.before, columns.size + columns.behind
     top, bottom = -rows.before, rows.size + rows.behind
     _bare(axes, what, (left - 0.55, right + 0.05), (bottom + 0.05, top - 0.55))
@@ -179,7 +183,8 @@ def _draw_element(axes: Axes, plane: Plane, h: int, w: int, shares: list[tuple[i
     reached = {"weight": "bold"} if shares else {"color": "#aaaaaa"}
     _write(axes, w, h + 0.42, value, **reached)
     if plane.divisors is None:
-        axes.text(w + 0.09, h + 0.1, str(h * plane.columns.size + w), ha="left", va="top", size=6, color="#888888")
+        index = str(plane.first_place + h * plane.columns.size + w)
+        axes.text(w + 0.09, h + 0.1, index, ha="left", va="top", size=6, color="#888888")
     elif len(shares) > 1 and not plane.given:
         terms = " + ".join(fraction(plane.exactly([share])) for share in shares)
         if len(terms) <= MOST_LETTERS:
@@ -221,24 +226,24 @@ def _draw_arrows(figure: Figure, windows: Axes, elements: Axes, plane: Plane) ->
     """From the end of each gradient's row to its element; dotted, if that lies outside the gradient's own window."""
     columns = len(plane.columns.windows)
     for d, i, j in np.ndindex(len(plane.depths), len(plane.rows.windows), columns):
-        ((h, w),) = plane.elements(d, i, j)
-        _, y = _window_place(plane, d, i, j)
-        outside = h not in plane.rows.windows[i] or w not in plane.columns.windows[j]
-        arrow = ConnectionPatch(
-            (columns + 0.04, y + 0.1 + 0.8 * (j + 0.5) / columns),
-            (w + 0.14, h + 0.5),
-            "data",
-            "data",
-            axesA=windows,
-            axesB=elements,
-            arrowstyle="->",
-            connectionstyle="arc3,rad=-0.06",
-            color=colour_of(plane, i, j),
-            linestyle=":" if outside else "-",
-            lw=1.3,
-            alpha=0.75,
-        )
-        figure.add_artist(arrow)
+        for h, w in plane.elements(d, i, j):
+            _, y = _window_place(plane, d, i, j)
+            outside = h not in plane.rows.windows[i] or w not in plane.columns.windows[j]
+            arrow = ConnectionPatch(
+                (columns + 0.04, y + 0.1 + 0.8 * (j + 0.5) / columns),
+                (w + 0.14, h + 0.5),
+                "data",
+                "data",
+                axesA=windows,
+                axesB=elements,
+                arrowstyle="->",
+                connectionstyle="arc3,rad=-0.06",
+                color=colour_of(plane, i, j),
+                linestyle=":" if outside else "-",
+                lw=1.3,
+                alpha=0.75,
+            )
+            figure.add_artist(arrow)
 
 
 def number(value: Any) -> str:

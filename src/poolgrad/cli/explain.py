@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from ..contract import Check, Operator
-from ..products import ANY, Product
-from ..support import holds_on
+from ..base.products import ANY, Product
+from ..contract.engine import Check
+from ..contract.operator import Operator
+from ..contract.support import holds_on
 from .names import OperatorName, ProductName, operator_named, product_named
 from .terminal import AsJson, print_json, screen
 

@@ -36,8 +36,9 @@ def golden(
 ) -> None:
     """Make inputs and golden outputs for all cases of a file.
 
-    Each case gets a directory with `gradOutput.npy`, `self.npy`, `indices.npy` and `golden.npy`; `manifest.json` lists
-    them all. A case that the contract refuses gets its status there. What is finished is not made again.
+    Each case gets a directory with its inputs under their documented names, such as `gradOutput.npy`, and `golden.npy`
+    (further results are `golden_NAME.npy`); `manifest.json` lists them all. A case that the contract refuses gets its
+    status there. What is finished is not made again.
     The answer is no (exit code 1) if a case expects another status; one that does not say expects success.
 
     Example: `poolgrad golden suite.jsonl -o golden`

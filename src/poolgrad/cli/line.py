@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..contract import Operator, Parameter
-from ..dtypes import DTYPES, FORMATS, SHORT_NAMES
+from ..base.dtypes import DTYPES, FORMATS, SHORT_NAMES
+from ..contract.operator import Operator
+from ..contract.parameters import Parameter, Role
 from ..operators import REGISTRY
 from .terminal import BadInput
 
@@ -24,17 +25,8 @@ if TYPE_CHECKING:
 
 PANEL = "Parameters of the operator"
 NULL = "null"
-# What each number is, by its documented name; a test asks for a line for every parameter.
-HELP = {
-    "kernelSize": "Size of a window: one number, or H,W.",
-    "stride": "Distance of windows: one number, or H,W; the kernel's size if absent.",
-    "padding": "Padding on each side: one number, or H,W; 0 if absent.",
-    "dilation": "Distance of a window's elements: one number, or H,W; 1 if absent.",
-    "ceilMode": "Count windows that reach past the padded input; off if absent.",
-    "countIncludePad": "Let padding count in divisors; on if absent.",
-    "divisorOverride": "Divide by this instead of the window's size; 0, which is none, if absent.",
-    "cubeMathType": "0 KEEP_DTYPE, 1 ALLOW_FP32_DOWN_PRECISION, 2 USE_FP16, 3 USE_HF32; 0 if absent.",
-}
+# Types of tensors that do not hold the numbers that are pooled, if nobody says.
+OWN_TYPES = {Role.INDICES: "int32", Role.MASK: "int8"}
 
 Format = Annotated[
     str | None,
@@ -56,17 +48,12 @@ IndicesDType = Annotated[
 ]
 
 
-def tensor_option(metavar: str, *names: str, help: str) -> Any:
-    """The option of a tensor, by a file or a description of it."""
-    return typer.Option(*names, metavar=metavar, help=help, show_default=False)
-
-
 @dataclass(frozen=True)
 class Line:
     """What a line says of a call: texts of the tensors by Python names, numbers likewise, and what holds for all."""
 
     operator: Operator
-    tensors: Mapping[str, str | None]
+    tensors: Mapping[str, str]
     numbers: Mapping[str, Any]
     dtype: str | None = None
     indices_dtype: str | None = None
@@ -92,48 +79,57 @@ class Line:
 
     def _refuse_strangers(self) -> None:
         own = [p.python_name for p in self.operator.parameters]
-        for name, value in {**self.tensors, **self.numbers}.items():
-            if name not in own and (value is not None or name in self.numbers):
+        for name in (*self.tensors, *self.numbers):
+            if name not in own:
                 has = ", ".join(map(_option, own))
                 raise BadInput(f"{self.operator.name} has no {_option(name)}; it has {has}")
 
     def _all_tensors(self, numbers: Mapping[str, Any]) -> dict[str, CaseTensor | None]:
-        given = {p.name: self._facts(p, text) for p in self.operator.tensors if (text := self._text(p)) is not None}
-        if "self" not in given:
-            raise BadInput("--x is missing: the shape of the forward input, such as 1,16,4,4")
+        """What the line says, and what the windows and the gradient say of the gradient and its indices."""
+        operator, by_role = self.operator, self.operator.by_role
+        x = by_role[Role.INPUT]
+        given = {p: self._facts(p, text) for p in operator.tensors if (text := self._text(p)) is not None}
+        if x not in given:
+            raise BadInput(f"{option(x)} is missing: the shape of the forward input, such as 1,16,4,4")
         common = self._common(given)
-        tensors = {name: self._made(name, common, facts) for name, facts in given.items()}
-        if "gradOutput" not in tensors:
-            shape = self._pooled(tensors["self"], numbers)
-            tensors["gradOutput"] = self._made("gradOutput", common, {"shape": shape})
-        grad = tensors["gradOutput"]
-        if "indices" not in tensors and any(p.name == "indices" for p in self.operator.tensors):
-            alike = None if grad is None else {"shape": grad.shape, "format": grad.format}
-            tensors["indices"] = self._made("indices", common, alike)
-        return tensors
+        tensors = {p: self._made(p, common, facts) for p, facts in given.items()}
+        gradient, indices = by_role.get(Role.GRADIENT), by_role.get(Role.INDICES)
+        if gradient and gradient not in tensors:
+            tensors[gradient] = self._made(gradient, common, {"shape": self._pooled(tensors[x], numbers)})
+        if gradient and indices and indices not in tensors:
+            like = tensors[gradient]
+            facts = None if like is None else {"shape": like.shape, "format": like.format}
+            tensors[indices] = self._made(indices, common, facts)
+        return {p.name: tensor for p, tensor in tensors.items()}
 
     def _text(self, parameter: Parameter) -> str | None:
         return self.tensors.get(parameter.python_name)
 
-    def _common(self, given: Mapping[str, dict[str, Any] | None]) -> dict[str, Any]:
+    def _common(self, given: Mapping[Parameter, dict[str, Any] | None]) -> dict[str, Any]:
         """What holds where a tensor does not say otherwise: what the line says for all, or else for the first one."""
         common = {"dtype": self.dtype, "format": self.format}
-        for name, facts in given.items():
+        for parameter, facts in given.items():
             for key in common:
-                if common[key] is None and facts and not (key == "dtype" and name == "indices"):
+                if common[key] is None and facts and not (key == "dtype" and parameter.role in OWN_TYPES):
                     common[key] = facts.get(key)
         return {"format": common["format"], "dtype": common["dtype"] or "float32"}
 
-    def _made(self, name: str, common: dict[str, Any], facts: dict[str, Any] | None) -> CaseTensor | None:
+    def _told_type(self, parameter: Parameter) -> str | None:
+        """The type that the line has a word for, if it is there."""
+        if parameter.role in OWN_TYPES:
+            return self.indices_dtype if parameter.role is Role.INDICES else None
+        return self.dtype
+
+    def _made(self, parameter: Parameter, common: dict[str, Any], facts: dict[str, Any] | None) -> CaseTensor | None:
         from ..cases.building import make_tensor
 
         if facts is None:
             return None
-        dtype = {"dtype": self.indices_dtype or "int32"} if name == "indices" else {}
-        merged = {**common, **dtype, **facts}
+        own = OWN_TYPES.get(parameter.role)
+        merged = {**common, **({"dtype": self._told_type(parameter) or own} if own else {}), **facts}
         merged["dtype"] = merged["dtype"].lower()
         merged["format"] = merged["format"] and merged["format"].upper()
-        return make_tensor(self.operator, name, "the call", **merged)
+        return make_tensor(self.operator, parameter, "the call", **merged)
 
     def _by_options(self, text: str) -> str:
         """A remark about a case, for somebody who typed options."""
@@ -156,35 +152,39 @@ class Line:
         return {"dtype": array.dtype.name, "shape": array.shape, "strides": steps}
 
     def _read(self, parameter: Parameter, path: str) -> NDArray[Any]:
-        from ..files import read_array
+        from ..arrays.files import read_array
 
-        raw = Path(path).suffix.lower() == ".bin"
-        dtype = self.indices_dtype if parameter.name == "indices" else self.dtype
-        shape = integers(self.shape, "--shape") if self.shape is not None and raw else None
-        if raw and parameter.name == "indices":
-            grad = self.arrays.get("gradOutput")
-            dtype, shape = dtype or "int32", shape or (None if grad is None else grad.shape)
-        if raw and (dtype is None or shape is None):
-            raise BadInput(f"{path}: a .bin file does not say what it holds; give --dtype and --shape")
+        if Path(path).suffix.lower() == ".bin":
+            dtype = self._told_type(parameter) or OWN_TYPES.get(parameter.role)
+            shape = None if self.shape is None else integers(self.shape, "--shape")
+            gradient = self.operator.by_role.get(Role.GRADIENT)
+            if shape is None and parameter.role is Role.INDICES and gradient and gradient.name in self.arrays:
+                shape = self.arrays[gradient.name].shape
+            if dtype is None or shape is None:
+                raise BadInput(f"{path}: a .bin file does not say what it holds; give --dtype and --shape")
+        else:
+            dtype, shape = self._told_type(parameter), None
         array = self.arrays[parameter.name] = read_array(path, dtype=dtype, shape=shape)
         return array
 
     def _pooled(self, x: CaseTensor | None, numbers: Mapping[str, Any]) -> tuple[int, ...]:
         """The shape that the windows give; where they give none, an earlier rule will refuse the call."""
         from ..cases.building import pooled_shape
-        from ..cases.model import DEFAULT_NUMBERS
 
-        if "kernelSize" not in {p.name for p in self.operator.parameters}:
-            raise BadInput("--grad-output is missing: its shape, such as 1,16,2,2, says how many windows there are")
+        by_role = self.operator.by_role
+        if Role.KERNEL not in by_role:
+            where = option(by_role[Role.GRADIENT])
+            raise BadInput(f"{where} is missing: its shape, such as 1,16,2,2, says how many windows there are")
         if x is None:
-            return (1, 1, 1, 1)
-        return (pooled_shape(x, DEFAULT_NUMBERS | dict(numbers)) if "kernelSize" in numbers else None) or x.shape
+            return (1,) * (len(self.operator.axes) + 2)
+        return pooled_shape(self.operator, x, numbers) or x.shape
 
 
 def option(parameter: Parameter) -> str:
     """The option of a parameter.
 
-    >>> option(Parameter("kernelSize", "ints", "kernel_size"))
+    >>> from ..contract.parameters import kernel_size
+    >>> option(kernel_size())
     '--kernel-size'
     """
     return _option(parameter.python_name)
@@ -234,44 +234,73 @@ def spec(text: str, where: str) -> dict[str, Any]:
     return facts
 
 
-def number_parameters() -> dict[str, Parameter]:
-    """The numbers that any operator has, by their Python names."""
-    return {p.python_name: p for operator in REGISTRY.values() for p in operator.parameters if p.kind != "tensor"}
+# Options, which follow from the operators.
+
+Described = Callable[[Parameter], tuple[str, str] | None]
 
 
-def takes_numbers(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for each number of any operator; those that were given come as its ``numbers``."""
-    signature = inspect.signature(command, eval_str=True)
-    wanted = number_parameters()
-
-    @functools.wraps(command)
-    def with_options(**given: Any) -> None:
-        texts = {name: given.pop(name) for name in wanted}
-        numbers = {name: _value(wanted[name], value) for name, value in texts.items() if value is not None}
-        command(**given, numbers=numbers)
-
-    own = [p for name, p in signature.parameters.items() if name != "numbers"]
-    options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(parameter))
-        for name, parameter in wanted.items()
-    ]
-    own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
-    del with_options.__wrapped__  # whose signature is another
-    with_options.__signature__ = signature.replace(parameters=own + options)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {p.name: p.annotation for p in own + options}
-    return with_options
+def parameters_of_all() -> dict[str, Parameter]:
+    """The parameters that any operator has, by their Python names."""
+    found: dict[str, Parameter] = {}
+    for operator in REGISTRY.values():
+        for parameter in operator.parameters:
+            found.setdefault(parameter.python_name, parameter)
+    return found
 
 
-def _annotation(parameter: Parameter) -> Any:
+def takes_call(described: Described) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The command with an option for each parameter of any operator; what was given comes as its ``tensors``, texts by
+    Python names, and as its ``numbers``.
+
+    ``described`` gives a tensor's metavar and help, or None for tensors that the command has no such option for.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        annotations = {
+            name: annotation
+            for name, parameter in parameters_of_all().items()
+            if (annotation := _annotation(parameter, described)) is not None
+        }
+
+        @functools.wraps(command)
+        def with_options(**given: Any) -> None:
+            wanted = {name: parameters_of_all()[name] for name in annotations}
+            texts = {name: text for name in wanted if (text := given.pop(name)) is not None}
+            tensors = {name: text for name, text in texts.items() if wanted[name].kind == "tensor"}
+            numbers = {name: _value(wanted[name], text) for name, text in texts.items() if name not in tensors}
+            command(**given, tensors=tensors, numbers=numbers)
+
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        own = [p for name, p in signature.parameters.items() if name not in ("tensors", "numbers")]
+        options = [inspect.Parameter(n, keyword, default=None, annotation=a) for n, a in annotations.items()]
+        all_of_them = [p.replace(kind=keyword) for p in own] + options
+        del with_options.__wrapped__  # whose signature is another
+        with_options.__signature__ = signature.replace(parameters=all_of_them)  # type: ignore[attr-defined]
+        with_options.__annotations__ = {p.name: p.annotation for p in all_of_them}
+        return with_options
+
+    return decorate
+
+
+def _annotation(parameter: Parameter, described: Described) -> Any:
     kinds: dict[str, tuple[Any, str | None]] = {
+        "tensor": (str | None, None),
         "ints": (str | None, "N[,N]"),
         "int": (int | None, "N"),
         "bool": (bool | None, None),
     }
-    kind, metavar = kinds[parameter.kind]
-    names = f"{option(parameter)}/--no-{option(parameter)[2:]}" if parameter.kind == "bool" else option(parameter)
-    help = HELP.get(parameter.name, parameter.name)
-    return Annotated[kind, typer.Option(names, help=help, metavar=metavar, rich_help_panel=PANEL, show_default=False)]
+    (kind, metavar), names, help = kinds[parameter.kind], [option(parameter)], parameter.help
+    if parameter.kind == "bool":
+        names = [f"{names[0]}/--no-{names[0][2:]}"]
+    elif parameter.kind == "tensor":
+        told = described(parameter)
+        if told is None:
+            return None
+        metavar, help = told
+        if parameter.role is Role.INPUT:
+            names.append(f"{names[0]}-shape")
+    return Annotated[kind, typer.Option(*names, help=help, metavar=metavar, rich_help_panel=PANEL, show_default=False)]
 
 
 def _value(parameter: Parameter, given: Any) -> Any:

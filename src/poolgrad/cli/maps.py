@@ -19,14 +19,13 @@ def maps(plane: Plane) -> Figure:
     """Whole arrays as maps, and below them the windows at both ends of each axis."""
     figure = Figure((15, 9.4))
     if plane.indices is not None:
-        arriving = np.bincount(plane.indices.ravel(), minlength=plane.result.size).reshape(plane.result.shape)
-        arrays = {"gradOutput": plane.gradients[0], "gradients that arrive at an element": arriving}
+        arrays = {plane.names[0]: plane.gradients[0], "gradients that arrive at an element": plane.arriving()}
     else:
         assert plane.divisors is not None
         covered = plane.rows.covered()[:, None] * plane.columns.covered()
         arrays = {"divisor of each window": plane.divisors[0], "windows that hold an element": covered}
     upper = figure.add_gridspec(1, 3, left=0.05, right=0.97, bottom=0.46, top=0.88, wspace=0.25)
-    for place, (title, array) in enumerate((arrays | {"gradInput": plane.result}).items()):
+    for place, (title, array) in enumerate((arrays | {plane.names[1]: plane.result}).items()):
         _map(figure, figure.add_subplot(upper[0, place]), title, np.asarray(array, np.float64))
     lower = figure.add_gridspec(1, 4, left=0.05, right=0.97, bottom=0.14, top=0.38, wspace=0.25)
     for place, (name, side) in enumerate((("H", plane.rows), ("W", plane.columns))):

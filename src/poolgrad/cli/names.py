@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ..contract import Operator
+from ..base.products import ANY, PRODUCTS, Product, find_product
+from ..contract.operator import Operator
 from ..operators import REGISTRY, find_operator
-from ..products import ANY, PRODUCTS, Product, find_product
 from .terminal import BadInput
 
 _SHORT = [name.removeprefix("aclnn") for name in REGISTRY]

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contract import Call
-from ..files import numpy_dtype
-from ..operators.pooling import windows_of
-from ..products import ANY, Product
-from ..windows import COUNT_PADDED, COUNT_VALID, adaptive, fixed
+from ..arrays.files import numpy_dtype
+from ..base.products import ANY, Product
+from ..base.windows import COUNT_PADDED, COUNT_VALID, Windows
+from ..contract.engine import Call
+from ..contract.parameters import Role
+from ..contract.pooling import is_channels_last, spatial_sizes
+from .computing import compute
 from .terminal import BadInput
 
 if TYPE_CHECKING:
@@ -64,14 +66,17 @@ class Plane:
     """What there is to see. Arrays of windows have an axis for the windows along D, of which 2-D has one."""
 
     title: str
+    names: tuple[str, str]  # of the gradient and of the result
     place: str  # which plane of the tensor it is
     rows: Side
     columns: Side
-    depths: list[int]  # the windows along D that hold the plane
+    layer: int | None  # which layer of 3-D it is
+    depths: list[int]  # the windows along D whose gradients reach the plane
     depth_counts: list[int]  # what each of these counts
     gradients: Array
     divisors: Array | None  # None: a maximum, whose gradients go to one element each
     factors: str  # what the divisors are made of
+    divisor_given: bool
     indices: Array | None
     result: Array
     given: bool  # whether the gradients come from a file; if not, each is 1
@@ -79,6 +84,11 @@ class Plane:
     @property
     def windows(self) -> int:
         return len(self.rows.windows) * len(self.columns.windows)
+
+    @property
+    def first_place(self) -> int:
+        """The index of the plane's first element."""
+        return (self.layer or 0) * self.rows.size * self.columns.size
 
     def shares(self) -> dict[tuple[int, int], list[tuple[int, int, int]]]:
         """For each element the windows (depth, row, column) whose gradients reach it."""
@@ -91,15 +101,29 @@ class Plane:
         return found
 
     def elements(self, depth: int, row: int, column: int) -> list[tuple[int, int]]:
-        """Where one gradient goes."""
+        """Where in the plane one gradient goes; nowhere, if its maximum stood in another layer."""
         if self.indices is not None:
-            place = int(self.indices[depth, row, column])
-            return [(place // self.columns.size, place % self.columns.size)]
+            place = int(self.indices[depth, row, column]) - self.first_place
+            inside = 0 <= place < self.rows.size * self.columns.size
+            return [divmod(place, self.columns.size)] if inside else []
         return [(h, w) for h in self.rows.inside(row) for w in self.columns.inside(column)]
+
+    def target(self, depth: int, row: int, column: int) -> tuple[int, ...]:
+        """The place that a gradient's index names, as a position in its plane or volume."""
+        assert self.indices is not None
+        place, w = divmod(int(self.indices[depth, row, column]), self.columns.size)
+        return (place, w) if self.layer is None else (*divmod(place, self.rows.size), w)
+
+    def arriving(self) -> Array:
+        """How many gradients go to each element."""
+        assert self.indices is not None
+        places = self.indices.ravel() - self.first_place
+        inside = places[(places >= 0) & (places < self.result.size)]
+        return np.bincount(inside, minlength=self.result.size).reshape(self.result.shape)
 
     def made_of(self, depth: int, row: int, column: int) -> str:
         """The lengths whose product is the divisor."""
-        if self.divisors is None or "divisorOverride" in self.factors:
+        if self.divisors is None or self.divisor_given:
             return ""
         deep = [self.depth_counts[depth]] if self.depth_counts else []
         return _times([*deep, self.rows.counts[row], self.columns.counts[column]])
@@ -113,136 +137,122 @@ class Plane:
 
 def plane_of(case: Case, product: Product, arrays: Mapping[str, Array], chosen: Sequence[int], seed: int) -> Plane:
     """The plane that was chosen, of a call that the contract accepts."""
-    call = Call(case.operator, product, case.arguments)
-    spatial = 3 if "3d" in case.operator.python_name else 2
-    channels_last = call.tensor("self").format == "NHWC"
-    x_shape, grad_shape = (_planes_first(call.tensor(name).shape, channels_last) for name in ("self", "gradOutput"))
-    if 0 in x_shape or 0 in grad_shape:
-        raise BadInput(f"there is nothing to see in an empty tensor: x {x_shape}, grad_output {grad_shape}")
-    size, out = x_shape[-spatial:], grad_shape[-spatial:]
-    if max(math.prod(size), math.prod(out)) > MOST_ELEMENTS or max(*size, *out) > MOST_PLACES:
+    operator, call = case.operator, Call(case.operator, product, case.arguments)
+    x, grad, out = operator.by_role[Role.INPUT], operator.by_role[Role.GRADIENT], operator.outputs[0]
+    axes, last = len(operator.axes), is_channels_last(call)
+    size, outs = (spatial_sizes(call, p) for p in (x, grad))
+    lead = _channels_first(call.tensor(x).shape, axes, last)[:-axes]
+    if 0 in (*lead, *size, *outs):
+        shapes = [_channels_first(call.tensor(p).shape, axes, last) for p in (x, grad)]
+        told = ", ".join(f"{p.python_name} {shape}" for p, shape in zip((x, grad), shapes, strict=True))
+        raise BadInput(f"there is nothing to see in an empty tensor: {told}")
+    if max(math.prod(size), math.prod(outs)) > MOST_ELEMENTS or max(*size, *outs) > MOST_PLACES:
         most = f"at most {MOST_ELEMENTS} elements, {MOST_PLACES} along an axis"
-        raise BadInput(f"a plane of {_times(size)} with {_times(out)} windows is too large to draw; {most}")
-    where, depth = _chosen(chosen, x_shape[:-spatial], size[0] if spatial == 3 else 1)
-    sides = _sides(call, size, out)
-    depths = [o for o, window in enumerate(sides[0].windows) if depth in window] if spatial == 3 else [0]
+        raise BadInput(f"a plane of {_times(size)} with {_times(outs)} windows is too large to draw; {most}")
+    windows = operator.windows(call)
+    *deep, rows, columns = (_side(w, call.value(Role.COUNT_INCLUDE_PAD)) for w in windows)
+    where, layer = _chosen(chosen, lead, size[:-2])
 
-    planes = {name: (np.moveaxis(array, -1, -3) if channels_last else array)[where] for name, array in arrays.items()}
-    gradients = planes.get("gradOutput")
+    planes = {name: (np.moveaxis(array, -1, -axes - 1) if last else array)[where] for name, array in arrays.items()}
+    gradients = planes.get(grad.name)
     if gradients is None:
-        gradients = np.ones(out, numpy_dtype(case.tensor("gradOutput").dtype))
-    indices = planes.get("indices")
-    if indices is None and "indices" in case.tensors:
-        indices = _maxima(call, size, out, planes.get("self"), seed)
-    result = _result(case, product, gradients, indices, size)
+        gradients = np.ones(outs, numpy_dtype(case.tensor(grad.name).dtype))
+    inputs: dict[str, Any] = {grad.name: gradients[None], x.name: (1, *size)}
+    indices = None
+    if Role.INDICES in operator.by_role:
+        name = operator.by_role[Role.INDICES].name
+        indices = planes[name] if name in planes else _maxima(windows, size, planes.get(x.name), seed)
+        inputs[name] = indices[None].astype(case.tensor(name).dtype)
+    # A plane alone gives the same bits as among others.
+    result = compute(case, product, inputs)[0]
+    depths = [0] if layer is None else _depths(deep[0], layer, rows.size * columns.size, indices)
+    place = f"{grad.name} {_times(outs)} → {out.name} {_times(size)}, plane {where} of {lead}"
     return Plane(
         title=_title(case, product),
-        place=f"gradOutput {_times(out)} → gradInput {_times(size)}, plane {where} of {x_shape[:-spatial]}"
-        + (f", depth {depth} of {size[0]}" if spatial == 3 else ""),
-        rows=sides[-2],
-        columns=sides[-1],
+        names=(grad.name, out.name),
+        place=place if layer is None else f"{place}, depth {layer} of {size[0]}",
+        rows=rows,
+        columns=columns,
+        layer=layer,
         depths=depths,
-        depth_counts=[sides[0].counts[o] for o in depths] if spatial == 3 else [],
-        gradients=gradients[depths] if spatial == 3 else gradients[None],
-        divisors=None if indices is not None else _divisors(call, sides, depths),
+        depth_counts=[side.counts[o] for side in deep for o in depths],
+        gradients=gradients[None] if layer is None else gradients[depths],
+        divisors=None if indices is not None else _divisors(call, deep, depths, rows, columns),
         factors=_factors(call),
-        indices=None if indices is None else indices[None],
-        result=result[depth] if spatial == 3 else result,
-        given="gradOutput" in arrays,
+        divisor_given=bool(call.value(Role.DIVISOR)),
+        indices=None if indices is None else indices[None] if layer is None else indices[depths],
+        result=result if layer is None else result[layer],
+        given=grad.name in arrays,
     )
 
 
-def _planes_first(shape: tuple[int, ...], channels_last: bool) -> tuple[int, ...]:
-    return (*shape[:-3], shape[-1], *shape[-3:-1]) if channels_last else shape
+def _channels_first(shape: tuple[int, ...], axes: int, channels_last: bool) -> tuple[int, ...]:
+    return (*shape[: -axes - 1], shape[-1], *shape[-axes - 1 : -1]) if channels_last else shape
 
 
-def _chosen(chosen: Sequence[int], leading: tuple[int, ...], depth: int) -> tuple[tuple[int, ...], int]:
+def _chosen(chosen: Sequence[int], lead: Sequence[int], depth: Sequence[int]) -> tuple[tuple[int, ...], int | None]:
     """Which of the planes, and which of its layers; the first ones, as far as nobody says otherwise."""
-    limits = (*leading, depth) if depth > 1 else leading
+    limits = (*lead, *depth)
     if len(chosen) > len(limits) or any(not 0 <= n < most for n, most in zip(chosen, limits, strict=False)):
         raise BadInput(f"--plane: expected up to {len(limits)} numbers below {limits}, got {tuple(chosen)}")
     places = (*chosen, *[0] * len(limits))[: len(limits)]
-    return tuple(places[: len(leading)]), places[-1] if depth > 1 else 0
+    return tuple(places[: len(lead)]), places[-1] if depth else None
 
 
-def _sides(call: Call, size: tuple[int, ...], out: tuple[int, ...]) -> list[Side]:
-    """The windows along each axis."""
-    if "kernelSize" not in call.values:
-        axes = [adaptive(*numbers) for numbers in zip(size, out, strict=True)]
-    elif "dilation" in call.values:
-        sides = []
-        for w in windows_of(call):
-            starts = (o * w.stride - w.pad for o in range(w.out))
-            windows = [range(start, start + w.dilation * (w.kernel - 1) + 1, w.dilation) for start in starts]
-            sides.append(Side(w.size, windows, [w.kernel] * w.out))
-        return sides
-    else:
-        counting = COUNT_PADDED if call.values["countIncludePad"] else COUNT_VALID
-        axes = [
-            fixed(w.size, w.out, kernel=w.kernel, stride=w.stride, pad=w.pad, counting=counting)
-            for w in windows_of(call)
-        ]
-    return [
-        Side(a.size, [range(a.start(o), a.stop(o)) for o in range(a.out)], [a.count(o) for o in range(a.out)])
-        for a in axes
-    ]
+def _side(windows: Windows, count_include_pad: object) -> Side:
+    axis = windows.axis(COUNT_VALID if count_include_pad is False else COUNT_PADDED)
+    places = [range(axis.start(o), axis.stop(o), windows.dilation) for o in range(axis.out)]
+    return Side(axis.size, places, [axis.count(o) for o in range(axis.out)])
 
 
-def _divisors(call: Call, sides: list[Side], depths: list[int]) -> Array:
+def _depths(deep: Side, layer: int, plane: int, indices: Array | None) -> list[int]:
+    """The windows along D that hold a layer, and those whose indices point into it from outside."""
+    holding = {o for o, window in enumerate(deep.windows) if layer in window}
+    if indices is not None:
+        holding |= {o for o in range(len(deep.windows)) if (indices[o] // plane == layer).any()}
+    if not holding:
+        raise BadInput(f"--plane: layer {layer} of {deep.size} is in no window; choose another one")
+    return sorted(holding)
+
+
+def _divisors(call: Call, deep: Sequence[Side], depths: list[int], rows: Side, columns: Side) -> Array:
     """The divisor of each window (depth, row, column)."""
-    rows, columns = (np.array(side.counts) for side in sides[-2:])
-    deep = np.array([sides[0].counts[o] for o in depths]) if len(sides) == 3 else np.ones(1, np.int64)
-    given = call.values.get("divisorOverride")
-    counted = deep[:, None, None] * rows[:, None] * columns
+    along = [np.array([side.counts[o] for o in depths]) for side in deep] or [np.ones(1, np.int64)]
+    counted: Array = along[0][:, None, None] * np.array(rows.counts)[:, None] * np.array(columns.counts)
+    given = call.value(Role.DIVISOR)
     return np.full_like(counted, given) if given else counted
 
 
 def _factors(call: Call) -> str:
-    if call.values.get("divisorOverride"):
-        return "divisorOverride, whatever the window holds"
-    if "countIncludePad" not in call.values:
+    by_role, include_pad = call.operator.by_role, call.value(Role.COUNT_INCLUDE_PAD)
+    if call.value(Role.DIVISOR):
+        return f"{by_role[Role.DIVISOR].name}, whatever the window holds"
+    if include_pad is None:
         return "the number of elements in the window"
-    if call.values["countIncludePad"]:
-        return "the window's size with its padding (countIncludePad)"
-    return "the number of elements inside the input (no countIncludePad)"
+    name = by_role[Role.COUNT_INCLUDE_PAD].name
+    if include_pad:
+        return f"the window's size with its padding ({name})"
+    return f"the number of elements inside the input (no {name})"
 
 
-def _maxima(call: Call, size: tuple[int, ...], out: tuple[int, ...], x: Array | None, seed: int) -> Array:
+def _maxima(windows: Sequence[Windows], size: tuple[int, ...], x: Array | None, seed: int) -> Array:
     """Where the maxima of x lie; without x, of random numbers."""
-    from ..cases.indices import adaptive_max_pool2d_indices, max_pool2d_indices
+    from ..cases.indices import forward_with_indices
 
     numbers = np.random.default_rng(seed).random(size) if x is None else x
-    if "kernelSize" in call.values:
-        return max_pool2d_indices(numbers, windows_of(call))[1]
-    return adaptive_max_pool2d_indices(numbers, (out[0], out[1]))[1]
-
-
-def _result(case: Case, product: Product, gradients: Array, indices: Array | None, size: tuple[int, ...]) -> Array:
-    """What the operator makes of the plane; a plane alone gives the same bits as among others."""
-    import poolgrad
-
-    values: dict[str, Any] = {
-        p.python_name: case.numbers[p.name] for p in case.operator.parameters if p.name in case.numbers
-    }
-    if indices is not None:
-        values["indices"] = indices[None].astype(case.tensor("indices").dtype)
-    values["product"] = None if product is ANY else product.name
-    result: Array = getattr(poolgrad, case.operator.python_name)(gradients[None], (1, *size), **values)
-    plane: Array = result[0]
-    return plane
+    return forward_with_indices(numbers, windows)[1]
 
 
 def _title(case: Case, product: Product) -> str:
-    from ..cases.model import DEFAULT_NUMBERS
-
     words = []
-    for name, value in case.numbers.items():
-        if value == DEFAULT_NUMBERS.get(name):
+    for p in case.operator.numbers:
+        value = case.numbers[p.name]
+        if value == p.default:
             continue
         if isinstance(value, bool):
-            words.append(name if value else f"no {name}")
+            words.append(p.name if value else f"no {p.name}")
         else:
-            words.append(f"{name} {_times(value) if isinstance(value, tuple) else value}")
+            words.append(f"{p.name} {_times(value) if isinstance(value, tuple) else value}")
     where = "" if product is ANY else f" on {product.name}"
     return ", ".join([f"{case.operator.name}{where}", *words])
 

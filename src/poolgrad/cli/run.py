@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import AclnnError
-from ..products import ANY, Product
+from ..base.errors import AclnnError
+from ..base.products import Product
+from ..contract.parameters import Parameter, Role
+from ..run.calls import one_or_all
 from .answers import as_data, error_as_data, show
-from .line import DType, Format, IndicesDType, Line, Shape, option, takes_numbers, tensor_option
+from .line import DType, Format, IndicesDType, Line, Shape, option, takes_call
 from .names import OperatorName, ProductName, operator_named, product_named
 from .terminal import NO, AsJson, BadInput, percentage, print_json, screen
 
 if TYPE_CHECKING:
-    from ..cases import Case
+    from ..cases.model import Case, CaseTensor
 
 FILE = "an .npy file, or a .bin file with --dtype and --shape"
 
 
-@takes_numbers
+def _described(parameter: Parameter) -> tuple[str, str] | None:
+    if parameter.output:
+        return None  # all of them are --out
+    if parameter.read:
+        return "FILE", f"{parameter.help[:-1]}: {FILE}."
+    return "SHAPE|FILE", f"{parameter.help[:-1]}: its shape, or its .npy file."
+
+
+@takes_call(_described)
 def run(
     operator: OperatorName,
+    tensors: dict[str, str],
     numbers: dict[str, Any],
-    grad_output: Annotated[str, tensor_option("FILE", "--grad-output", help=f"The gradient of the output: {FILE}.")],
-    x: Annotated[
-        str, typer.Option("--x-shape", "--x", help="Shape of the forward input, or its .npy file.", show_default=False)
+    out: Annotated[
+        list[Path],
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write the result to this .npy or .bin file; of several results, one for each in their order.",
+            show_default=False,
+        ),
     ],
-    out: Annotated[Path, tensor_option("FILE", "--out", "-o", help="Write the result to this .npy or .bin file.")],
-    indices: Annotated[str | None, tensor_option("FILE", "--indices", help=f"Where the maxima stood: {FILE}.")] = None,
     dtype: DType = None,
     shape: Shape = None,
     indices_dtype: IndicesDType = None,
@@ -52,57 +69,65 @@ def run(
     from ..cases.judging import judge
 
     op, where = operator_named(operator), product_named(product)
-    tensors = {"grad_output": grad_output, "x": x, "indices": indices}
     line = Line(op, tensors, numbers, dtype, indices_dtype, format, shape)
     case = line.case()
-    _keep_inputs(line, out)
-    for name, text in (("gradOutput", grad_output), ("indices", indices)):
-        if name in case.tensors and case.tensors[name] is not None and name not in line.arrays:
-            got = "none" if text is None else repr(text)
-            raise BadInput(f"--{'indices' if name == 'indices' else 'grad-output'}: expected {FILE}, got {got}")
+    files = _files(line, out)
+    for parameter in op.inputs:
+        if parameter.read and case.tensors[parameter.name] is not None and parameter.name not in line.arrays:
+            got = repr(tensors[parameter.python_name]) if parameter.python_name in tensors else "none"
+            raise BadInput(f"{option(parameter)}: expected {FILE}, got {got}")
     answer = judge(case, where)
     if answer.row is not None:
         print_json(as_data(op, where, answer)) if as_json else show(op, where, answer)
         raise typer.Exit(NO)
     try:
-        _compute(case, where, line.arrays, out)
+        _compute(case, where, line.arrays, files)
     except AclnnError as error:  # what only the values can break: an index outside its plane
         print_json(error_as_data(error)) if as_json else screen.print(f"refused: {error}", markup=False, soft_wrap=True)
         raise typer.Exit(NO) from error
-    result = case.output
-    assert result is not None
+    results = [(str(path), tensor.dtype, tensor.shape) for path, tensor in _targets(case, files)]
     if as_json:
-        print_json(as_data(op, where, answer) | {"out": str(out), "dtype": result.dtype, "shape": result.shape})
+        keys = ("out", "dtype", "shape")
+        told = {key: one_or_all(facts) for key, facts in zip(keys, zip(*results, strict=True), strict=True)}
+        print_json(as_data(op, where, answer) | told)
     else:
-        screen.print(f"wrote {out}: {result.dtype} {result.shape}", markup=False, soft_wrap=True)
+        for file, type, sizes in results:
+            screen.print(f"wrote {file}: {type} {sizes}", markup=False, soft_wrap=True)
 
 
-def _keep_inputs(line: Line, out: Path) -> None:
-    """A result under the name of an input, or of a link to it, would be the end of that input."""
-    for parameter in line.operator.tensors:
-        text = line.tensors.get(parameter.python_name)
-        if parameter.name in line.arrays and text is not None and out.exists() and out.samefile(text):
-            raise BadInput(f"--out: {out} is the file of {option(parameter)}; choose another name")
+def _files(line: Line, out: Sequence[Path]) -> Sequence[Path]:
+    """A file for each result; of too many the last ones count, as with every option.
+
+    A result under the name of an input, or of a link to it, would be the end of that input.
+    """
+    outputs = line.operator.outputs
+    files = out[-len(outputs) :]
+    if len(files) < len(outputs):
+        names = ", ".join(p.name for p in outputs)
+        raise BadInput(f"--out: expected {len(outputs)} files, for {names}, got {len(files)}; give --out for each")
+    for index, path in enumerate(files):
+        for parameter in line.operator.inputs:
+            if parameter.name in line.arrays and path.exists() and path.samefile(line.tensors[parameter.python_name]):
+                raise BadInput(f"--out: {path} is the file of {option(parameter)}; choose another name")
+        if path.absolute() in [other.absolute() for other in files[:index]]:
+            raise BadInput(f"--out: {path} can't be two results; choose another name for one of them")
+    return files
 
 
-def _compute(case: Case, product: Product, arrays: dict[str, Any], path: Path) -> None:
-    """The call of the Pythonic layer, with the file's memory as its output."""
-    import poolgrad
+def _targets(case: Case, files: Sequence[Path]) -> list[tuple[Path, CaseTensor]]:
+    return list(zip(files, (case.tensor(p.name) for p in case.operator.outputs), strict=True))
 
-    from ..files import create_array
-    from ..waiting import looking
 
-    values: dict[str, Any] = {p.python_name: case.numbers.get(p.name) for p in case.operator.parameters}
-    values |= {p.python_name: arrays.get(p.name) for p in case.operator.tensors}
-    values["product"] = None if product is ANY else product.name
-    if values["x"] is None:
-        values["x"] = case.tensor("self").shape
-    if case.tensor("self").format == "NHWC":
-        values["data_format"] = "NHWC"
-    result = case.tensor(case.operator.output.name)
-    with (
-        percentage(case.operator.name) as look,
-        create_array(path, result.dtype, result.shape) as values["out"],
-        looking(look),
-    ):
-        getattr(poolgrad, case.operator.python_name)(**values)
+def _compute(case: Case, product: Product, arrays: Mapping[str, Any], files: Sequence[Path]) -> None:
+    """The call, with the files' memory as its outputs."""
+    from ..arrays.files import create_array
+    from ..run.waiting import looking
+    from .computing import compute
+
+    inputs = {p.name: arrays.get(p.name, case.tensor(p.name).shape) for p in case.operator.inputs}
+    options = {"data_format": case.of(Role.INPUT).format} if case.is_channels_last else {}
+    with percentage(case.operator.name) as look, ExitStack() as opened:
+        targets = _targets(case, files)
+        results = tuple(opened.enter_context(create_array(path, t.dtype, t.shape)) for path, t in targets)
+        with looking(look):
+            compute(case, product, inputs, out=one_or_all(results), **options)

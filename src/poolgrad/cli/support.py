@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from ..products import ANY
-from ..support import Support, support_table
+from ..base.products import ANY
+from ..contract.support import Support, support_table
+from ..operators import REGISTRY
 from .terminal import AsJson, print_json, screen
 
 
@@ -14,7 +15,7 @@ def support(as_json: AsJson = False) -> None:
 
     Example: `poolgrad support`
     """
-    cells = support_table()
+    cells = support_table(REGISTRY.values())
     if as_json:
         print_json([_as_data(cell) for cell in cells])
         return

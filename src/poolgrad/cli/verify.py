@@ -10,7 +10,7 @@ import typer
 from rich.progress import TaskID
 from rich.text import Text
 
-from ..checks import listed
+from ..contract.checks import listed
 from ..precision.limits import ALIASES, STANDARDS
 from .golden import CaseFile, Jobs
 from .terminal import NO, AsJson, BadInput, interruptible, print_json, progress, screen
@@ -54,12 +54,13 @@ def verify(
 
     Example: `poolgrad verify suite.jsonl golden --actual from_device`
     """
+    from ..arrays.files import whole_file
     from ..cases import read_cases
     from ..cases.golden import default_jobs, read_manifest
     from ..cases.junit import junit as junit_xml
     from ..cases.verification import ORDER
     from ..cases.verification import verify as outcomes
-    from ..files import whole_file
+    from ..precision.limits import STANDARDS
 
     if standard is not None and standard not in (*STANDARDS, *ALIASES):
         raise BadInput(f"--standard: expected one of {', '.join(STANDARDS)}, got {standard}")

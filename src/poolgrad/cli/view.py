@@ -9,38 +9,37 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import AclnnError
+from ..base.errors import AclnnError
+from ..contract.parameters import Parameter, Role
 from .answers import as_data, error_as_data, show
-from .line import DType, Format, IndicesDType, Line, Shape, integers, takes_numbers, tensor_option
+from .line import DType, Format, IndicesDType, Line, Shape, integers, takes_call
 from .names import OperatorName, ProductName, operator_named, product_named
 from .terminal import NO, AsJson, BadInput, errors, print_json, screen
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
 
-@takes_numbers
+_HELP = {
+    Role.INPUT: "a shape, or an .npy file, whose maxima are then shown",
+    Role.GRADIENT: "an .npy file; or a shape, and every gradient is 1",
+    Role.INDICES: "an .npy file; if absent, the maxima of the input, or of random numbers",
+}
+
+
+def _described(parameter: Parameter) -> tuple[str, str] | None:
+    if parameter.output:
+        return None  # which is drawn
+    return "TENSOR", f"{parameter.help[:-1]}: {_HELP.get(parameter.role, 'an .npy file')}."
+
+
+@takes_call(_described)
 def view(
     operator: OperatorName,
+    tensors: dict[str, str],
     numbers: dict[str, Any],
-    x: Annotated[
-        str,
-        tensor_option(
-            "TENSOR",
-            "--x",
-            "--x-shape",
-            help="The forward input: a shape, or an .npy file, whose maxima are then shown.",
-        ),
-    ],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="The picture: .png, .svg or .pdf.", show_default=False)
     ],
-    grad_output: Annotated[
-        str | None, tensor_option("TENSOR", "--grad-output", help="An .npy file; or a shape, and every gradient is 1.")
-    ] = None,
-    indices: Annotated[
-        str | None,
-        tensor_option("TENSOR", "--indices", help="An .npy file; if absent, the maxima of x, or of random numbers."),
-    ] = None,
     plane: Annotated[
         str, typer.Option("--plane", metavar="N,C[,D]", help="Which plane; the first if absent.", show_default=False)
     ] = "",
@@ -69,12 +68,13 @@ def view(
     except ImportError as error:
         command = f"{shlex.quote(sys.executable)} -m pip install matplotlib"
         raise BadInput(f"pictures need matplotlib ({error}); run: {command}") from error
+    from ..arrays.files import whole_file
     from ..cases.judging import judge
-    from ..files import whole_file
     from .plane import plane_of
 
     op, where = operator_named(operator), product_named(product)
-    tensors = {"grad_output": grad_output, "x": x, "indices": indices}
+    if Role.GRADIENT not in op.by_role:
+        raise BadInput(f"pictures show where gradients go, and {op.name} has none")
     line = Line(op, tensors, numbers, dtype, indices_dtype, format, shape)
     case = line.case()
     answer = judge(case, where)

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TypeVar
 
-from .record import WOVEN
+from .record import FEW_WINDOWS, LAYERS, LAYERS_IN_ONE_PASS
 
 Loaded = TypeVar("Loaded")
 
@@ -83,32 +83,34 @@ def kernel_address(name: str, compute: str) -> int:
 
 # Where each kernel stands; only what is used is imported.
 _MODULES = {
-    "average": "average",
-    "average_blocks": "average_blocks",
-    "average_doubling_2": "average_doubling",
-    "average_doubling_3": "average_doubling",
-    "average_doubling_3_odd": "average_doubling",
-    "average_global": "average_global",
-    "average_lanes": "average_lanes",
-    "average_pixels": "average_pixels",
-    "average_repeating_2": "average_repeating",
-    "average_repeating_3": "average_repeating",
-    "average_repeating_4": "average_repeating",
-    "average_rolling": "average_rolling",
-    **dict.fromkeys(WOVEN, "average_woven"),
-    "max_blocks_2_2": "max_blocks",
-    "max_blocks_3_1": "max_blocks",
-    "max_blocks_3_2": "max_blocks",
-    "max_pairs": "max_pairs",
-    "max_pixels": "max_pixels",
-    "max_short_rows": "max_short_rows",
-    "max_tiles_2": "max_tiles",
-    "max_tiles_3": "max_tiles",
-    "max_tiles_4": "max_tiles",
-    "scatter": "scatter",
-    "scatter_bands": "scatter_bands",
-    "scatter_dense": "scatter",
-    "scatter_together": "scatter",
+    "average_rows": "average.rows",
+    "average_row_blocks": "average.row_blocks",
+    "average_k2s2": "average.stride2",
+    "average_k3s2": "average.stride2",
+    "average_k3s2_odd": "average.stride2",
+    "average_whole_planes": "average.whole_planes",
+    "average_zeros": "average.zeros",
+    "average_small_planes": "average.small_planes",
+    "average_channels_last": "average.channels_last",
+    "average_touching_2": "average.touching",
+    "average_touching_3": "average.touching",
+    "average_touching_4": "average.touching",
+    "average_k3s1": "average.k3s1",
+    **dict.fromkeys(FEW_WINDOWS, "average.few_windows"),
+    **dict.fromkeys((*LAYERS, *LAYERS_IN_ONE_PASS), "average.layers"),
+    "max_channels_last": "maximum.channels_last",
+    "max_channels_last_k2s2": "maximum.channels_last_blocks",
+    "max_channels_last_k3s1": "maximum.channels_last_blocks",
+    "max_channels_last_k3s2": "maximum.channels_last_blocks",
+    "max_touching_2": "maximum.touching",
+    "max_touching_3": "maximum.touching",
+    "max_touching_4": "maximum.touching",
+    "max_touching_pairs": "maximum.touching_pairs",
+    "max_touching_short_rows": "maximum.touching_short_rows",
+    "scatter": "maximum.scatter",
+    "scatter_bands": "maximum.scatter_bands",
+    "scatter_channels_last": "maximum.scatter",
+    "scatter_dense": "maximum.scatter",
 }
 _ADDRESSES: dict[tuple[str, str], int] = {}
 
@@ -124,25 +126,13 @@ Compiled = tuple[Callable[..., int], int]
 @cache
 def load_run() -> Compiled:
     """``entry.run``, compiled if need be: every result comes from it."""
-    return _load_in_peace(lambda: _load("entry", "run", 7))
-
-
-@cache
-def load_run_known() -> Compiled:
-    """``entry.run_known``: the same for calls that were made before."""
-    return _load_in_peace(lambda: _load("entry", "run_known", 9))
-
-
-@cache
-def load_fingerprint() -> Compiled:
-    """``objects.fingerprint``. It keeps the GIL, so that nobody draws over its picture."""
-    return _load_in_peace(lambda: _load("objects", "fingerprint", 8, nogil=False))
+    return _load_in_peace(lambda: _load("runtime.entry", "run", 7))
 
 
 @cache
 def load_worker() -> Compiled:
     """``team.serve``: what a worker thread runs."""
-    return _load_in_peace(lambda: _load("team", "serve", 1))
+    return _load_in_peace(lambda: _load("runtime.team", "serve", 1))
 
 
 @cache
@@ -153,16 +143,16 @@ def load_run_together() -> int:
 
 @cache
 def _load_run_together() -> int:
-    from .cache import compiled_address
-    from .team import TOGETHER, run_together
+    from .jit.cache import compiled_address
+    from .runtime.team import TOGETHER, run_together
 
     return compiled_address(run_together, TOGETHER)
 
 
 @cache
 def _load_kernel(name: str, compute: str) -> int:
-    from .cache import compiled_address
-    from .runner import kernel_signature
+    from .jit.cache import compiled_address
+    from .runtime.runner import kernel_signature
 
     function = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     # How many tensors it takes its parameters tell.
@@ -175,7 +165,7 @@ def _load(module: str, name: str, integers: int, *, nogil: bool = True) -> Compi
     """A function of integers that returns one."""
     from numba import types
 
-    from .cache import compiled
+    from .jit.cache import compiled
 
     function = getattr(import_module(f".{module}", __name__), name)
     return compiled(function, types.int64(*[types.int64] * integers), nogil=nogil)

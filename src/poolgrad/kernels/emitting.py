@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .halves import load_bfloats, load_halves, store_bfloats, store_halves, stream_bfloats, stream_halves
-from .memory import inlined_piece, piece
+from .jit.halves import load_bfloats, load_halves, store_bfloats, store_halves, stream_bfloats, stream_halves
+from .jit.memory import inlined_piece, piece
+from .jit.vectors import itemsize, load, store, stream, stream_16_bytes, stream_32_bytes, stream_number
 from .record import BFLOAT16, FLOAT16, LANES, LINE
 from .rows import load_row, store_row
-from .vectors import itemsize, load, store, stream, stream_16_bytes, stream_32_bytes, stream_number
 
 
 @inlined_piece

@@ -1,4 +1,4 @@
-"""Windows along one axis of a plan, as kernels ask for them; the formulas are those of ``poolgrad.windows``."""
+"""Windows along one axis of a plan, as kernels ask for them; the formulas are those of ``poolgrad.base.windows``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import windows
-from .memory import inlined_piece, piece, read_i64, write_i64
+from ..base import windows
+from .jit.memory import inlined_piece, piece, read_i64, write_i64
 from .record import ROWS_IN_TABLE
 
 first_window, last_window = piece(windows.first_window), piece(windows.last_window)
@@ -57,6 +57,17 @@ def count_of(plan: Any, axis: int, o: int) -> int:
     """What window o of an axis contributes to the divisor."""
     start, stop = bounds_of(plan, axis, o)
     return window_count(start, stop, plan.size[axis], plan.counting[axis])
+
+
+@inlined_piece
+def windows_in(plan: Any) -> int:
+    """How many windows a plane has, over all its layers."""
+    return plan.out[DEPTH] * plan.out[ROWS] * plan.out[COLUMNS]
+
+
+@inlined_piece
+def elements_in(plan: Any) -> int:
+    return plan.size[DEPTH] * plan.size[ROWS] * plan.size[COLUMNS]
 
 
 @piece

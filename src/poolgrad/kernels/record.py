@@ -22,12 +22,15 @@ REPEATED_AT_ONCE = 256
 # Up to so many windows per column, adding one by one is faster than putting sums together.
 MOST_DIRECT_TERMS = 8
 
-# Windows along W (kernel, stride, phase of the first column) that average_woven.py has a kernel for, by its name.
-WOVEN = {
-    f"average_woven_{kernel}_{stride}_{phase}": (kernel, stride, phase)
+# Windows along W (kernel, stride, phase of the first column) that few_windows.py has a kernel for, by its name.
+FEW_WINDOWS = {
+    f"average_few_windows_{kernel}_{stride}_{phase}": (kernel, stride, phase)
     for stride, phase in ((1, 0), (2, 0), (2, 1), (3, 0))
     for kernel in range(stride, 3 * stride + 1)
 }
+# The same where several windows along D hold an element: layers.py.
+LAYERS = {name.replace("few_windows", "layers"): windows for name, windows in FEW_WINDOWS.items()}
+LAYERS_IN_ONE_PASS = ("average_layers_k3s1", "average_layers_k3s2", "average_layers_k3s2_odd")
 
 _AXIS_FIELDS = ("rule", "size", "out", "kernel", "stride", "pad", "counting")  # of windows.Axis, for D, H, W
 _STEP_FIELDS = ("grad_steps", "index_steps", "result_steps")  # bytes, for N, C, D, H, W
@@ -36,6 +39,7 @@ _NUMBER_FIELDS = (
     "code",  # of the storage type
     "index_code",
     "itemsize",  # of the compute type
+    "row_step",  # bytes from row to row where averages are made: in the result, or in scratch
     "stored",  # bytes of an element in the tensors
     "rounding",
     "divisor",  # multiplies every window's count
@@ -81,7 +85,8 @@ ROOM, WIDE_ROOM, ROWS_IN_TABLE = 32, 64, 1024
 LONGEST_TABLE = 32
 # Finished numbers that are gathered in scratch before they are written, beside the last rows and their overrun.
 GATHERED = 1024
-# Pixels of a block along each axis (blocks.py), and room for the longest table of one: windows of 3 with a stride of 1.
+# Pixels of a block along each axis (pixel_blocks.py), and room for the longest table of one: windows of 3 with a stride
+# of 1.
 BLOCK_SIDE, LONGEST_BLOCK_TABLE = 2, 64
 # What a kernel returns if there is no bad index.
 NOTHING = -1

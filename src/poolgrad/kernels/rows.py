@@ -10,8 +10,8 @@ from typing import Any
 
 from numba import types
 
-from .halves import bfloat_to_float, float_to_bfloat, float_to_half, half_to_float
-from .memory import (
+from .jit.halves import bfloat_to_float, float_to_bfloat, float_to_half, half_to_float
+from .jit.memory import (
     float_of_bits,
     inlined_piece,
     piece,
@@ -25,8 +25,8 @@ from .memory import (
     write_f64,
     write_u16,
 )
+from .jit.vectors import copy_lanes, itemsize, load, read, splat, store, stream, write
 from .record import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, KEPT, LANES, TO_FLOAT16, TO_HF32, TO_HF32_950
-from .vectors import copy_lanes, itemsize, load, read, splat, store, stream, write
 
 
 @inlined_piece

@@ -1,29 +1,23 @@
-"""The operators, one file per family: contract rows and planner. A new operator is a line in REGISTRY."""
+"""The operators, one file each, which says everything about one. A new file here is a new operator everywhere."""
 
 from __future__ import annotations
 
 import difflib
+import pkgutil
 import re
+from importlib import import_module
 
-from ..contract import Operator
-from .average import ADAPTIVE_AVG_POOL3D_BACKWARD, AVG_POOL2D_BACKWARD
-from .maximum import ADAPTIVE_MAX_POOL2D_BACKWARD, MAX_POOL2D_WITH_INDICES_BACKWARD
+from ..contract.operator import Operator
 
-REGISTRY: dict[str, Operator] = {
-    operator.name: operator
-    for operator in (
-        AVG_POOL2D_BACKWARD,
-        ADAPTIVE_AVG_POOL3D_BACKWARD,
-        MAX_POOL2D_WITH_INDICES_BACKWARD,
-        ADAPTIVE_MAX_POOL2D_BACKWARD,
-    )
-}
-
+REGISTRY: dict[str, Operator] = {}
+for _module in pkgutil.iter_modules(__path__):
+    _operator: Operator = import_module(f".{_module.name}", __name__).OPERATOR
+    REGISTRY[_operator.name] = _operator
 
 LEAST_LIKENESS = 0.6  # of a name that was meant; what difflib calls close
 
-# The rest of CANN's pooling operators, which are not here. One that gets added leaves this list.
-ABSENT = (
+# CANN's pooling operators, and those of them that have no file here.
+_FAMILY = (
     "aclnnAvgPool2d",
     "aclnnAvgPool3d",
     "aclnnAvgPool3dBackward",
@@ -40,6 +34,7 @@ ABSENT = (
     "aclnnAdaptiveMaxPool3d",
     "aclnnAdaptiveMaxPool3dBackward",
 )
+ABSENT = tuple(name for name in _FAMILY if name not in REGISTRY)
 
 
 def find_operator(name: object) -> Operator:

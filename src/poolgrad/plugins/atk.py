@@ -8,13 +8,18 @@ may load it by its path, so imports are absolute; its loader looks for both ``Ba
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from poolgrad.dtypes import INT32
+from poolgrad.base.dtypes import INT32
+from poolgrad.base.tensor import Tensor
+from poolgrad.base.windows import spread
+from poolgrad.cases.atk import OUTPUT_SIZE
+from poolgrad.contract.operator import Operator
+from poolgrad.contract.parameters import Role
+from poolgrad.contract.pooling import EVERY_FLOAT
 from poolgrad.operators import REGISTRY
-from poolgrad.operators.pooling import EVERY_FLOAT
-from poolgrad.plugins.calls import blank, bound, described, description, forward, golden, is_legal, like
-from poolgrad.tensor import Tensor
+from poolgrad.plugins.calls import blank, bound, described, description, forward, golden, is_legal, like, takes_indices
+from poolgrad.run.calls import one_or_all
 
 try:
     from atk.tasks.api_execute import register
@@ -38,65 +43,60 @@ class _Executor(BaseApi):
         """The golden result on the CPU; other devices compute for themselves."""
         if self.device != "cpu":
             return None
-        return golden(REGISTRY[self.operator], self._arguments(input_data))
+        return one_or_all(tuple(golden(self._operator, self._arguments(input_data))))
+
+    @property
+    def _operator(self) -> Operator:
+        return REGISTRY[self.operator]
 
     def _arguments(self, input_data: Any) -> dict[str, Any]:
         """By their documented names; an input without a value is one that was left out."""
-        found = bound(REGISTRY[self.operator], (), input_data.kwargs)
+        found = bound(self._operator, (), input_data.kwargs)
         return {name: value for name, value in found.items() if value is not None}
 
 
 class _MaxExecutor(_Executor):
     def init_by_input_data(self, input_data: Any) -> None:
-        """Give max pooling the indices of the forward pass over self; a call that is to be refused keeps its inputs."""
-        operator, inputs, arguments = REGISTRY[self.operator], input_data.kwargs, self._arguments(input_data)
-        if (grad := self._gradients(arguments, inputs)) is None:
+        """Put the forward pass over the input in the place of placeholders: the indices, and in the cases that have an
+        output_size its output as the gradient. A call that is to be refused keeps its inputs."""
+        operator, inputs, arguments = self._operator, input_data.kwargs, self._arguments(input_data)
+        x, grad, where = (operator.by_role[role].name for role in (Role.INPUT, Role.GRADIENT, Role.INDICES))
+        gradient = self._forward_output(arguments, inputs) or self._given(Role.GRADIENT, arguments)
+        if gradient is None or x not in arguments:
             return
-        index = description(operator, "indices", arguments["indices"]).dtype if "indices" in arguments else INT32
-        if index.name in EVERY_FLOAT:  # a placeholder's type says as little as its shape and its values
-            index = INT32
-        call = described(operator, arguments | {"gradOutput": grad, "indices": blank(index, grad.shape, grad.format)})
+        placeholder = self._given(Role.INDICES, arguments)
+        # A placeholder's type says as little as its shape and its values if it is none of indices.
+        index = INT32 if placeholder is None or placeholder.dtype.name in EVERY_FLOAT else placeholder.dtype
+        call = described(operator, arguments | {grad: gradient, where: blank(index, gradient.shape, gradient.format)})
         if is_legal(call):
-            self._replace(inputs, *(like(arguments["self"], array) for array in forward(call, arguments["self"])))
+            output, indices = (like(arguments[x], array) for array in forward(call, arguments[x]))
+            inputs[operator.atk_names.get(where, where)] = indices
+            if operator.atk_has_output_size:
+                inputs[operator.atk_names.get(grad, grad)] = output
 
-    def _gradients(self, arguments: dict[str, Any], inputs: dict[str, Any]) -> Tensor | None:
-        """What gradOutput is to be, as far as the inputs say it."""
-        if "self" not in arguments or "gradOutput" not in arguments:
-            return None
-        return description(REGISTRY[self.operator], "gradOutput", arguments["gradOutput"])
+    def _given(self, role: Role, arguments: dict[str, Any]) -> Tensor | None:
+        parameter = self._operator.by_role[role]
+        array = arguments.get(parameter.name)
+        return None if array is None else description(parameter, array, self._operator.default_format)
 
-    def _replace(self, inputs: dict[str, Any], output: Any, indices: Any) -> None:
-        inputs["indices"] = indices
-
-
-@register("poolgrad_avg_pool2d_backward")
-class AvgPool2dBackward(_Executor):
-    operator = "aclnnAvgPool2dBackward"
-
-
-@register("poolgrad_adaptive_avg_pool3d_backward")
-class AdaptiveAvgPool3dBackward(_Executor):
-    operator = "aclnnAdaptiveAvgPool3dBackward"
-
-
-@register("poolgrad_max_pool2d_with_indices_backward")
-class MaxPool2dWithIndicesBackward(_MaxExecutor):
-    operator = "aclnnMaxPool2dWithIndicesBackward"
-
-
-@register("poolgrad_adaptive_max_pool2d_backward")
-class AdaptiveMaxPool2dBackward(_MaxExecutor):
-    """Its cases have an output_size instead of a gradOutput, which is the forward output."""
-
-    operator = "aclnnAdaptiveMaxPool2dBackward"
-
-    def _gradients(self, arguments: dict[str, Any], inputs: dict[str, Any]) -> Tensor | None:
-        size = inputs.get("output_size", ())
+    def _forward_output(self, arguments: dict[str, Any], inputs: dict[str, Any]) -> Tensor | None:
+        """What output_size says of the forward pass's output: one number for all axes, or one for each; or nothing."""
+        x, axes, size = self._given(Role.INPUT, arguments), len(self._operator.axes), inputs.get(OUTPUT_SIZE, ())
         sizes = tuple(size) if isinstance(size, Sequence) else (size,)
-        if "self" not in arguments or len(sizes) not in (1, 2):
-            return super()._gradients(arguments, inputs)
-        x = description(REGISTRY[self.operator], "self", arguments["self"])
-        return blank(x.dtype, (*x.shape[:-2], sizes[0], sizes[-1]), x.format)
+        if not self._operator.atk_has_output_size or x is None or len(sizes) not in (1, axes):
+            return None
+        return blank(x.dtype, (*x.shape[:-axes], *spread(sizes, axes)), x.format)
 
-    def _replace(self, inputs: dict[str, Any], output: Any, indices: Any) -> None:
-        inputs["gradOutput"], inputs["indices"] = output, indices
+
+for _operator in REGISTRY.values():
+    _name = _operator.name.removeprefix("aclnn")
+    _base = _MaxExecutor if takes_indices(_operator) else _Executor
+    _members = {
+        "operator": _operator.name,
+        "__module__": __name__,
+        "__doc__": f"{_operator.name}: {_operator.summary}.",
+    }
+    globals()[_name] = register(f"poolgrad_{_operator.python_name}")(type(_name, (_base,), _members))
+if TYPE_CHECKING:  # checkers see no names that are made
+
+    def __getattr__(name: str) -> Any: ...

@@ -14,22 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import functional
-from ..adapters import as_numpy, describe, is_torch
-from ..cases.indices import adaptive_max_pool2d_indices, max_pool2d_indices
-from ..cases.model import DEFAULT_FORMATS, DEFAULT_NUMBERS
-from ..contract import Call, Operator, Parameter, Value, enforce, first_violation
-from ..dtypes import FLOAT32, FLOAT64, DType
-from ..files import numpy_dtype
-from ..operators.average import cube_rounding
-from ..operators.pooling import windows_of
-from ..overlap import MEMORY_CHECKS
-from ..products import ANY, Product, find_product
-from ..tensor import Tensor, contiguous_strides
+from ..arrays.adapters import as_numpy, describe, is_torch
+from ..arrays.files import numpy_dtype
+from ..base.dtypes import FLOAT32, FLOAT64, DType
+from ..base.products import ANY, Product, find_product
+from ..base.tensor import Tensor, contiguous_strides
+from ..cases.indices import forward_with_indices
+from ..contract.engine import Call, Value, enforce, first_violation
+from ..contract.operator import Operator
+from ..contract.overlap import MEMORY_CHECKS
+from ..contract.parameters import REQUIRED, Parameter, Role
+from ..contract.pooling import is_channels_last
 
 Array = NDArray[Any]
 
-# Names of other tools for documented parameters, without underscores and capitals.
-_ALIASES = {"input": "self", "x": "self"}
+# What tools call parameters, whatever the operator.
+_ALIASES = {"input": Role.INPUT, "x": Role.INPUT}
 
 
 def bound(operator: Operator, positional: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,12 +45,11 @@ def bound(operator: Operator, positional: Sequence[Any], named: Mapping[str, Any
     """
     if len(positional) == len(operator.parameters):
         return {parameter.name: value for parameter, value in zip(operator.parameters, positional, strict=True)}
-    documented = {parameter.name.casefold(): parameter.name for parameter in operator.parameters}
-    found: dict[str, Any] = {}
-    for name, value in named.items():
-        plain = name.replace("_", "").casefold()
-        if (wanted := documented.get(_ALIASES.get(plain, plain))) is not None:
-            found[wanted] = value
+    documented = {alias: operator.by_role[role].name for alias, role in _ALIASES.items() if role in operator.by_role}
+    for parameter in operator.parameters:
+        for name in (parameter.name, operator.atk_names.get(parameter.name, parameter.name)):
+            documented[_plain(name)] = parameter.name
+    found = {documented[_plain(name)]: value for name, value in named.items() if _plain(name) in documented}
     missing = iter([parameter for parameter in operator.parameters if parameter.name not in found])
     for value in positional:
         fitting = next((p for p in missing if value is None or (p.kind == "tensor") == _is_tensor(value)), None)
@@ -58,6 +57,10 @@ def bound(operator: Operator, positional: Sequence[Any], named: Mapping[str, Any
             raise TypeError(f"{operator.name} has no parameter left for argument {type(value).__name__}")
         found[fitting.name] = value
     return found
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").casefold()
 
 
 def _is_tensor(value: Any) -> bool:
@@ -73,10 +76,10 @@ def described(
 ) -> Call:
     """The call as the contract sees it. Tensors that are missing or None are null pointers.
 
-    A tensor may also be a description, and ``self`` a shape. Numbers that were not given are as in the Pythonic layer,
-    an output is one like ``self``.
+    A tensor may also be a description, and one that is never read a shape. Numbers that were not given are as in the
+    Pythonic layer, outputs as the operator says.
     """
-    formats = formats or {p.name: DEFAULT_FORMATS[operator.name] for p in operator.tensors}
+    formats = formats or {p.name: operator.default_format for p in operator.tensors}
     values: dict[str, Value] = {}
     for parameter in operator.parameters:
         name, given = parameter.name, arguments.get(parameter.name)
@@ -84,24 +87,25 @@ def described(
             values[name] = _number(parameter, arguments)
         elif given is None or isinstance(given, Tensor):
             values[name] = given
-        elif name == "self" and isinstance(given, tuple):
-            grad = values["gradOutput"]
-            values[name] = blank(grad.dtype, given, formats[name]) if isinstance(grad, Tensor) else None
+        elif isinstance(given, tuple) and not parameter.read:
+            leader = values[operator.inputs[0].name]
+            values[name] = blank(leader.dtype, given, formats[name]) if isinstance(leader, Tensor) else None
         else:
-            values[name] = description(operator, name, given, formats[name])
-    output, like, grad = operator.output.name, values["self"], values["gradOutput"]
-    if output not in arguments and isinstance(like, Tensor) and isinstance(grad, Tensor):
-        values[output] = blank(grad.dtype, like.shape, like.format)
-    return Call(operator, product, values)
+            values[name] = description(parameter, given, formats[name])
+    call = Call(operator, product, values)
+    if all(values[p.name] is not None for p in operator.inputs):
+        results = zip(operator.outputs, operator.results(call), strict=True)
+        values |= {p.name: result for p, result in results if p.name not in arguments}
+    return call
 
 
-def description(operator: Operator, name: str, array: Any, format: str | None = None) -> Tensor:
+def description(parameter: Parameter, array: Any, format: str) -> Tensor:
     """A tensor as the contract sees it.
 
     float64, which no product has, is described as float32: for that it stands where a tool asks for a more precise
     golden result.
     """
-    tensor = describe(detached(array), name, format or DEFAULT_FORMATS[operator.name]).tensor
+    tensor = describe(detached(array), parameter.name, format).tensor
     return replace(tensor, dtype=FLOAT32) if tensor.dtype is FLOAT64 else tensor
 
 
@@ -112,11 +116,13 @@ def blank(dtype: DType, shape: tuple[int, ...], format: str) -> Tensor:
 
 def _number(parameter: Parameter, arguments: Mapping[str, Any]) -> Value:
     """A number or numbers as the contract knows them; what is none is a TypeError."""
-    kind, value = parameter.kind, arguments.get(parameter.name, DEFAULT_NUMBERS.get(parameter.name))
+    kind, default = parameter.kind, None if parameter.default is REQUIRED else parameter.default
+    value = arguments.get(parameter.name, default)
     if kind == "bool" and isinstance(value, bool | np.bool_ | int) and value in (0, 1):
         return bool(value)
-    if kind == "int" and (value is None or hasattr(value, "__index__")):
-        return operators.index(value or 0)
+    number: Any = default if value is None else value
+    if kind == "int" and hasattr(number, "__index__"):
+        return operators.index(number)
     if kind == "ints" and value is None:
         return None
     if kind == "ints":
@@ -133,36 +139,45 @@ def golden(
     *,
     formats: Mapping[str, str] | None = None,
     product: str | None = None,
-) -> Any:
-    """The result of a call; ``AclnnError`` if the contract refuses it, which also judges an output that was given.
+) -> list[Any]:
+    """The results of a call; ``AclnnError`` if the contract refuses it, which also judges outputs that were given.
 
     The contract is that of POOLGRAD_PRODUCT if it is set, else of ``product``, else what any product accepts.
     """
     product = os.environ.get("POOLGRAD_PRODUCT") or product or None
     call = described(operator, arguments, formats=formats, product=find_product(product) if product else ANY)
     enforce(call, (*operator.checks, *MEMORY_CHECKS))
-    tensors = {p.python_name: detached(arguments[p.name]) for p in operator.tensors if not p.output}
-    numbers: dict[str, Any] = {p.python_name: call.values[p.name] for p in operator.parameters if p.kind != "tensor"}
-    if call.tensor("self").format == "NHWC":
-        numbers["data_format"] = "NHWC"
-    if str(tensors["grad_output"].dtype).endswith("float64"):
+    tensors = {p.python_name: detached(arguments[p.name]) for p in operator.inputs}
+    numbers: dict[str, Any] = {p.python_name: call.values[p.name] for p in operator.numbers}
+    if is_channels_last(call):
+        numbers["data_format"] = operator.channels_last
+    if str(tensors[operator.inputs[0].python_name].dtype).endswith("float64"):
         return _promoted(call, tensors, numbers, product)
-    return getattr(functional, operator.python_name)(**tensors, **numbers, product=product)
+    return _results(operator, **tensors, **numbers, product=product)
 
 
-def _promoted(call: Call, tensors: dict[str, Any], numbers: dict[str, Any], product: str | None) -> Any:
-    """The same in float64: gradients are rounded as cubeMathType says to round float32, all else is more precise."""
-    grad, mode = tensors["grad_output"], numbers.get("cube_math_type", 0)
-    if mode and cube_rounding(call) != "kept":
-        # Windows of one element give gradients back as they are, but rounded; on Ascend 950 too, where HF32 is for
+def _results(operator: Operator, **arguments: Any) -> list[Any]:
+    results = getattr(functional, operator.python_name)(**arguments)
+    return list(results) if isinstance(results, tuple) else [results]
+
+
+def _promoted(call: Call, tensors: dict[str, Any], numbers: dict[str, Any], product: str | None) -> list[Any]:
+    """The same in float64: the first tensor is rounded as it is in float32, all else is more precise."""
+    operator = call.operator
+    leader, cube = operator.inputs[0].python_name, operator.by_role.get(Role.CUBE_MATH_TYPE)
+    # What is never read may be of another type.
+    tensors = tensors | {p.python_name: call.tensor(p).shape for p in operator.inputs if not p.read}
+    if cube is not None and operator.rounding(call) != "kept":
+        # Windows of one element give numbers back as they are, but rounded; on Ascend 950 too, where HF32 is for
         # global pooling alone: a plane of gradients is one element then, so these windows are global as well.
-        float32 = grad.float() if is_torch(grad) else grad.astype(np.float32)
-        rounded = functional.avg_pool2d_backward(float32, float32, 1, cube_math_type=mode, product=product)
-        grad = rounded.double() if is_torch(grad) else rounded.astype(np.float64)
-    if mode:
-        numbers = numbers | {"cube_math_type": 0}
-    shape = call.tensor("self").shape  # since self itself may be of another type
-    return getattr(functional, call.operator.python_name)(**tensors | {"grad_output": grad, "x": shape}, **numbers)
+        wide = tensors[leader]
+        float32 = wide.float() if is_torch(wide) else wide.astype(np.float32)
+        ones = {operator.by_role[Role.KERNEL].python_name: 1, cube.python_name: numbers[cube.python_name]}
+        (rounded,) = _results(operator, **dict.fromkeys(tensors, float32), **ones, product=product)
+        tensors[leader] = rounded.double() if is_torch(wide) else rounded.astype(np.float64)
+    if cube is not None:
+        numbers = numbers | {cube.python_name: cube.default}
+    return _results(operator, **tensors, **numbers)
 
 
 def detached(value: Any) -> Any:
@@ -175,22 +190,23 @@ def is_legal(call: Call) -> bool:
     return first_violation(call, call.operator.checks) is None
 
 
+def takes_indices(operator: Operator) -> bool:
+    """Whether a call needs what the forward pass of max pooling says of its maxima."""
+    return any(parameter.role is Role.INDICES for parameter in operator.inputs)
+
+
 def forward(call: Call, x: Any) -> tuple[Array, Array]:
-    """Output and indices of the forward pass of max pooling over ``x``, the self of a legal call.
+    """Output and indices of the forward pass of max pooling over ``x``, the input of a legal call.
 
     The indices are of the type that the call says.
     """
-    array, last = as_numpy(detached(x), "self"), call.tensor("self").format == "NHWC"
-    planes = np.moveaxis(array, -1, -3) if last else array
-    index = numpy_dtype(call.tensor("indices").dtype.name)
-    if "kernelSize" in call.values:
-        found = max_pool2d_indices(planes, windows_of(call), index)
-    else:
-        height, width = call.tensor("gradOutput").shape[-2:]
-        found = adaptive_max_pool2d_indices(planes, (height, width), index)
-    if not last:
-        return found
-    output, indices = (np.ascontiguousarray(np.moveaxis(part, -3, -1)) for part in found)
+    operator, index = call.operator, numpy_dtype(call.tensor(Role.INDICES).dtype.name)
+    array, windows = as_numpy(detached(x), operator.by_role[Role.INPUT].name), operator.windows(call)
+    if not is_channels_last(call):
+        return forward_with_indices(array, windows, index)
+    channels = -len(operator.axes) - 1
+    found = forward_with_indices(np.moveaxis(array, -1, channels), windows, index)
+    output, indices = (np.ascontiguousarray(np.moveaxis(part, channels, -1)) for part in found)
     return output, indices
 
 

@@ -7,68 +7,64 @@ answer is a list of NumPy arrays. msOpST loads the file by its path, so imports 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from poolgrad.contract import Operator
-from poolgrad.files import BFLOAT16, numpy_dtype
-from poolgrad.operators import find_operator
+from poolgrad.arrays.files import BFLOAT16, numpy_dtype
+from poolgrad.contract.operator import Operator
+from poolgrad.operators import REGISTRY
 from poolgrad.plugins import ir
 from poolgrad.plugins.calls import bound, golden
 
 Array = NDArray[Any]
 
 
-def avg_pool2d_backward(*tensors: Any, **named: Any) -> list[Array]:
-    """AvgPoolV2Grad, AvgPool3DGrad with depth 1; or gradOutput, self, kernelSize, stride, padding, ..."""
-    return _expected("avg_pool2d_backward", tensors, named)
+def _function(operator: Operator) -> Callable[..., list[Array]]:
+    def expected(*tensors: Any, **named: Any) -> list[Array]:
+        return _expected(operator, tensors, named)
+
+    graphs, names = (graph.name for graph in operator.ir), (p.name for p in operator.parameters if not p.output)
+    expected.__name__ = expected.__qualname__ = operator.python_name
+    expected.__doc__ = f"{'; '.join((*graphs, operator.name))}({', '.join(names)})"
+    return expected
 
 
-def adaptive_avg_pool3d_backward(*tensors: Any, **named: Any) -> list[Array]:
-    """AdaptiveAvgPool3dGrad; or gradOutput, self."""
-    return _expected("adaptive_avg_pool3d_backward", tensors, named)
+globals().update({operator.python_name: _function(operator) for operator in REGISTRY.values()})
+if TYPE_CHECKING:  # checkers see no names that are made
+
+    def __getattr__(name: str) -> Callable[..., list[Array]]: ...
 
 
-def max_pool2d_with_indices_backward(*tensors: Any, **named: Any) -> list[Array]:
-    """MaxPoolGradWithArgmaxV3; or gradOutput, self, indices, kernelSize, stride, padding, dilation, ceilMode."""
-    return _expected("max_pool2d_with_indices_backward", tensors, named)
-
-
-def adaptive_max_pool2d_backward(*tensors: Any, **named: Any) -> list[Array]:
-    """AdaptiveMaxPool3DGrad with depth 1; or gradOutput, self, indices."""
-    return _expected("adaptive_max_pool2d_backward", tensors, named)
-
-
-def _expected(function: str, tensors: tuple[Any, ...], named: dict[str, Any]) -> list[Array]:
-    operator = find_operator(function)
+def _expected(operator: Operator, tensors: tuple[Any, ...], named: dict[str, Any]) -> list[Array]:
     named = bound(operator, tensors, {}) | named
     described = {name: given for name, given in named.items() if isinstance(given, dict)}
     formats = {str(given["format"]) for name, given in described.items() if given.get("format") and name != ir.SHAPE}
     values = {name: _value(given) if name in described else given for name, given in named.items()}
     values = {name: value for name, value in values.items() if value is not None}  # an output has no value
-    arguments = bound(operator, (), ir.renamed(values))
-    arguments.pop(operator.output.name, None)
+    arguments = ir.renamed(operator, values)
+    for output in operator.outputs:
+        arguments.pop(output.name, None)
     _check_names(operator, named, arguments)
-    if ir.NAMES & values.keys():
-        layout = ir.layout_of(operator, arguments["gradOutput"].ndim, values, formats)
-        return [layout.back(golden(operator, ir.documented(layout, arguments, values)))]
-    channels_last = {p.name: "NHWC" for p in operator.tensors} if "NHWC" in formats else None
-    return [golden(operator, arguments, formats=channels_last)]
+    if ir.is_spoken(operator, values):
+        layout = ir.layout_of(operator, arguments[operator.inputs[0].name].ndim, values, formats)
+        return [layout.back(result) for result in golden(operator, ir.documented(layout, arguments, values))]
+    format = next((format for format in ir.CHANNELS_LAST if format in formats), operator.default_format)
+    return golden(operator, arguments, formats={p.name: format for p in operator.tensors})
 
 
 def _check_names(operator: Operator, named: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
     """Nothing that has to be there is missing, no attribute is one that would go unheard."""
-    missing = [p.name for p in operator.tensors if not p.output and p.name not in arguments]
+    missing = [p.name for p in operator.inputs if p.name not in arguments]
     if missing:
         raise TypeError(
             f"{operator.name}: there is no {' and no '.join(missing)} among {', '.join(named) or 'no arguments'}. "
             "msOpST passes tensors that have a name in the case: give each the name that the operator's IR or C has."
         )
     for name, given in named.items():
-        if not isinstance(given, dict) and name not in ir.WORDS and not bound(operator, (), ir.renamed({name: given})):
+        if not isinstance(given, dict) and name not in ir.WORDS and not ir.renamed(operator, {name: given}):
             raise TypeError(f"{operator.name} has no attribute {name}. Take it out of the case, or correct its name.")
 
 

@@ -1,4 +1,4 @@
-"""The TestSpec file of TTK: golden results and legal indices for the four operators.
+"""The TestSpec file of TTK: golden results and legal indices for every operator.
 
     python3 -m ttk aclnn -i cases.csv --plugin $(python3 -m poolgrad.plugins ttk) --compare mixed
 
@@ -12,19 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from poolgrad.contract import Operator
+from poolgrad.contract.operator import Operator
+from poolgrad.contract.parameters import Role
 from poolgrad.operators import REGISTRY
 from poolgrad.plugins.calls import bound, described, forward, golden, is_legal, write
 
-__spec__ = {  # type: ignore[assignment] # Python has another use for this name, TTK this one
-    "aclnnAvgPool2dBackward": "AvgPool2dBackward",
-    "aclnnAdaptiveAvgPool3dBackward": "AdaptiveAvgPool3dBackward",
-    "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
-    "aclnnAdaptiveMaxPool2dBackward": "AdaptiveMaxPool2dBackward",
-}
 
-
-class _Average:
+class _Golden:
     """What TTK asks of every operator. Arguments come in C's order, ``self`` among them, or by their C names."""
 
     operator: str
@@ -35,13 +29,13 @@ class _Average:
         operator = REGISTRY[cls.operator]
         arguments = bound(operator, positional, named)
         formats, product = _formats(operator, named), named.get("short_soc_version")
-        return [golden(operator, arguments, formats=formats, product=product)]
+        return golden(operator, arguments, formats=formats, product=product)
 
 
-class _Maximum(_Average):
+class _WithIndices(_Golden):
     @classmethod
     def customize_inputs(cls, /, *positional: Any, **named: Any) -> Any:
-        """Write the indices of the forward pass over ``self`` into those that were given; a refused call keeps them.
+        """Write the indices of the forward pass over the input into those that were given; a refused call keeps them.
 
         TTK goes on with the tensors that it handed over, whatever comes back. The answer is the same tensors all the
         same, as its documents say: a list if they came in order, else a dict.
@@ -50,8 +44,9 @@ class _Maximum(_Average):
         arguments = bound(operator, positional, named)
         call = described(operator, arguments, formats=_formats(operator, named))
         if is_legal(call):
-            _, indices = forward(call, arguments["self"])
-            write(arguments["indices"], indices)
+            x, where = (operator.by_role[role].name for role in (Role.INPUT, Role.INDICES))
+            _, indices = forward(call, arguments[x])
+            write(arguments[where], indices)
         return list(positional) if len(positional) == len(arguments) else arguments
 
 
@@ -76,17 +71,29 @@ def _formats(operator: Operator, named: Mapping[str, Any]) -> dict[str, str] | N
     return {name: format or "ND" for name, format in zip(names, formats, strict=True)}
 
 
-class AvgPool2dBackward(_Average):
-    operator = "aclnnAvgPool2dBackward"
+# generated: spec
+__spec__ = {  # type: ignore[assignment] # Python has another use for this name, TTK this one
+    "aclnnAdaptiveAvgPool3dBackward": "AdaptiveAvgPool3dBackward",
+    "aclnnAdaptiveMaxPool2dBackward": "AdaptiveMaxPool2dBackward",
+    "aclnnAvgPool2dBackward": "AvgPool2dBackward",
+    "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
+}
 
 
-class AdaptiveAvgPool3dBackward(_Average):
+class AdaptiveAvgPool3dBackward(_Golden):
     operator = "aclnnAdaptiveAvgPool3dBackward"
 
 
-class MaxPool2dWithIndicesBackward(_Maximum):
+class AdaptiveMaxPool2dBackward(_WithIndices):
+    operator = "aclnnAdaptiveMaxPool2dBackward"
+
+
+class AvgPool2dBackward(_Golden):
+    operator = "aclnnAvgPool2dBackward"
+
+
+class MaxPool2dWithIndicesBackward(_WithIndices):
     operator = "aclnnMaxPool2dWithIndicesBackward"
 
 
-class AdaptiveMaxPool2dBackward(_Maximum):
-    operator = "aclnnAdaptiveMaxPool2dBackward"
+# end

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..adapters import as_numpy
+from ..arrays.adapters import as_numpy
 from .comparison import Comparison, Position
 from .cross import CrossCheck
 from .errors import Block, Bools, Errors, Floats, measure, quiet

@@ -1,0 +1,1 @@
+"""What everything else builds on: codes, names, tensors, windows."""

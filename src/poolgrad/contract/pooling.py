@@ -1,0 +1,184 @@
+"""What pooling operators share: the windows that a call describes, and the rows about shapes that follow from them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from ..base.dtypes import FORMATS
+from ..base.products import A2, A3, A950, ANY, INFERENCE, PRODUCTS, TRAINING, Product
+from ..base.tensor import Tensor, dense_strides
+from ..base.windows import Windows, pooled_size, spread
+from .checks import dims, joined, shown
+from .engine import DOCUMENT, EVERYWHERE, SAFE, Broken, Call, Check, What
+from .parameters import Parameter, Role
+
+MODERN = frozenset((A2, A3, A950))
+CLASSIC = frozenset((INFERENCE, TRAINING))
+NO_PRODUCT = frozenset((ANY,))
+ON_PRODUCTS = frozenset(PRODUCTS)
+
+HALVES_AND_FLOAT = ("float32", "float16", "bfloat16")
+EVERY_FLOAT = ("float64", *HALVES_AND_FLOAT)
+
+PRIVATE_FORMATS = ("NC1HWC0", "FRACTAL_Z", "NC1HWC0_C04", "FRACTAL_NZ", "NDC1HWC0", "FRACTAL_Z_3D")
+PUBLIC_FORMATS = tuple(name for name in FORMATS if name not in (*PRIVATE_FORMATS, "UNDEFINED"))
+
+
+def is_channels_last(call: Call) -> bool:
+    return call.tensor(Role.INPUT).format == call.operator.channels_last
+
+
+def spatial_sizes(call: Call, what: What) -> tuple[int, ...]:
+    """The sizes of a tensor's pooled axes, wherever the format keeps them."""
+    shape, axes = call.tensor(what).shape, len(call.operator.axes)
+    return shape[-axes - 1 : -1] if is_channels_last(call) else shape[-axes:]
+
+
+def layout_of(call: Call) -> str:
+    """The letters of the axes of the call's tensors, the batch first."""
+    axes = call.operator.axes
+    return f"N{axes}C" if is_channels_last(call) else f"NC{axes}"
+
+
+def fixed_windows(call: Call) -> tuple[Windows, ...]:
+    """Windows of one size at fixed distances; without a stride, side by side."""
+    axes = len(call.operator.axes)
+    kernel, pad = spread(call.ints(Role.KERNEL), axes), spread(call.ints(Role.PADDING), axes)
+    stride = spread(call.ints(Role.STRIDE if call.value(Role.STRIDE) else Role.KERNEL), axes)
+    dilation = spread(call.ints(Role.DILATION), axes) if Role.DILATION in call.operator.by_role else (1,) * axes
+    ceil_mode = bool(call.value(Role.CEIL_MODE))
+    return tuple(
+        Windows(size, pooled_size(size, kernel=k, stride=s, pad=p, dilation=d, ceil_mode=ceil_mode), k, s, p, d)
+        for size, k, s, p, d in zip(spatial_sizes(call, Role.INPUT), kernel, stride, pad, dilation, strict=True)
+    )
+
+
+def adaptive_windows(call: Call) -> tuple[Windows, ...]:
+    """As many windows as the gradient has elements, spread evenly."""
+    sizes, outs = (spatial_sizes(call, role) for role in (Role.INPUT, Role.GRADIENT))
+    return tuple(Windows(size, out, adaptive=True) for size, out in zip(sizes, outs, strict=True))
+
+
+def pooled_shape(call: Call) -> tuple[int, ...]:
+    """The shape of the forward pass's output."""
+    outs, shape = [w.out for w in call.operator.windows(call)], call.tensor(Role.INPUT).shape
+    if is_channels_last(call):
+        return (*shape[: -len(outs) - 1], *outs, shape[-1])
+    return (*shape[: -len(outs)], *outs)
+
+
+def gradient_of_input(call: Call) -> tuple[Tensor, ...]:
+    """The type of a gradient's result follows the gradient that is given, its shape and layout the input."""
+    x, dtype = call.tensor(Role.INPUT), call.tensor(Role.GRADIENT).dtype
+    return (Tensor(dtype, x.shape, dense_strides(x, dtype.itemsize), x.format),)
+
+
+def same_batch_and_channels(tensor: Parameter, like: Parameter, *, source: str) -> Check:
+    """N and C of two tensors that end in the pooled axes agree."""
+
+    def test(call: Call) -> Broken | None:
+        axes = len(call.operator.axes)
+        expected, got = (call.tensor(p).shape[:-axes] for p in (like, tensor))
+        if got == expected:
+            return None
+        return Broken(tensor.name, f"N, C of {like.name}, {shown(expected)}", shown(got), "Give both the same N and C.")
+
+    says = f"N and C of {tensor.name} = N and C of {like.name}"
+    return Check(f"{tensor.name}-NC", says, test, source=source)
+
+
+def is_pooled(tensor: Parameter, *, source: str = SAFE) -> Check:
+    """A tensor has the shape of the forward pass's output."""
+
+    def test(call: Call) -> Broken | None:
+        expected, got = pooled_shape(call), call.tensor(tensor).shape
+        if got == expected:
+            return None
+        by_role = call.operator.by_role
+        x = by_role[Role.INPUT].name
+        numbers = [by_role[role].name for role in (Role.KERNEL, Role.STRIDE, Role.PADDING, Role.CEIL_MODE)]
+        return Broken(
+            tensor.name,
+            f"shape {shown(expected)}, which the windows give from {x} {shown(call.tensor(Role.INPUT).shape)}",
+            shown(got),
+            f"Pass the gradient of the forward output, or correct {', '.join(numbers[:-1])} or {numbers[-1]}.",
+        )
+
+    says = f"{tensor.name} has the shape of the forward output"
+    return Check(f"{tensor.name}-pooled", says, test, source=source)
+
+
+def windows_fit(x: Parameter, axes: str) -> Check:
+    """The forward pass has an output at all."""
+
+    def test(call: Call) -> Broken | None:
+        windows = call.operator.windows(call)
+        if min(w.out for w in windows) > 0:
+            return None
+        sizes, outs = (tuple(getattr(w, name) for w in windows) for name in ("size", "out"))
+        by_role = call.operator.by_role
+        smaller = [by_role[role].name for role in (Role.KERNEL, Role.DILATION) if role in by_role]
+        return Broken(
+            x.name,
+            "room for at least one window",
+            f"{', '.join(axes)} {shown(sizes)}, which give an output of {shown(outs)}",
+            f"Use a smaller {' or '.join(smaller)}, or more {by_role[Role.PADDING].name}.",
+        )
+
+    return Check("windows-fit", f"the computed output {joined(axes)} are greater than 0", test)
+
+
+def windows_not_empty(dilation: Parameter, *, on: frozenset[Product]) -> Check:
+    """No window lies wholly in the padding: no index could be right for it."""
+
+    def test(call: Call) -> Broken | None:
+        for w in call.operator.windows(call):
+            if w.has_empty:
+                got = f"{w.dilation}, which steps over all {w.size} elements"
+                return Broken(
+                    dilation.name, "a dilation that leaves an element in every window", got, "Use a smaller one."
+                )
+        return None
+
+    return Check("windows-not-empty", "every window holds at least one element", test, on=on, source=SAFE)
+
+
+def unless_empty(check: Check) -> Check:
+    """The row, for calls that have anything to compute: others are a success before it is asked."""
+
+    def test(call: Call) -> Broken | None:
+        return check.test(call) if all(call.tensor(p).count for p in call.operator.inputs) else None
+
+    return dataclasses.replace(check, says=f"{check.says}, unless an input is empty", test=test)
+
+
+def if_dtype(parameter: Parameter, name: str, check: Check) -> Check:
+    """The row, for calls whose tensor has that type."""
+
+    def test(call: Call) -> Broken | None:
+        return check.test(call) if call.tensor(parameter).dtype.name == name else None
+
+    return dataclasses.replace(check, says=f"{check.says}, with {parameter.name} of {name}", test=test)
+
+
+def positive_but_batch(x: Parameter, axes: str) -> Check:
+    """The channels and the pooled axes are not empty; in whatever order, only the first of all axes is the batch."""
+    says = f"C, {', '.join(axes)} greater than 0, N at least 0"
+    first = -len(axes) - 2
+    return dims((x,), f"{x.name}-dims", says, lambda size, axis: size < 0 or (size == 0 and axis != first))
+
+
+def plane_below(
+    x: Parameter, axes: str, limit: int, *, on: frozenset[Product] = EVERYWHERE, source: str = DOCUMENT
+) -> Check:
+    """All places of a plane can be written in an index."""
+    product = "*".join(axes)
+
+    def test(call: Call) -> Broken | None:
+        shape = call.tensor(x).shape
+        if math.prod(shape[-len(axes) :]) <= limit:
+            return None
+        return Broken(x.name, f"{product} of at most {limit}", f"shape {shown(shape)}", "Split the plane.")
+
+    return Check("plane-size", f"{product} is at most {limit}, what an index can hold", test, on=on, source=source)

@@ -1,0 +1,1 @@
+"""Loops of average pooling gradients."""

@@ -1,0 +1,122 @@
+"""Averages over few windows along H and W, and several along D: layers of sums are made in scratch, and then added.
+
+The sums of a layer of gradients along W and H are made once, as they are where there is no depth (few_windows.py,
+k3s1.py, stride2.py), some rows at a time, and kept in a slot while windows hold layers of the result. A layer of the
+result is a sum of such slots. So additions go along W, then H, then D, and what is added along D comes from the caches.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ..geometry import COLUMNS, DEPTH, ROWS, count_of, run_of
+from ..jit.memory import inlined_piece, read_i64, write_i64
+from ..jit.vectors import fence
+from ..record import LAYERS, LAYERS_IN_ONE_PASS, NOTHING
+from ..rows import fill_row
+from .few_windows import Scratch, carve, layer_weaver
+from .k3s1 import roll_rows
+from .one_pass import STORED, divisor_of
+from .spreading import fill
+from .stride2 import row_doubler
+from .sums import write_sum
+
+
+@inlined_piece
+def write_layer(plan: Any, target: int, low: int, high: int, table: int, count: int, unit: Any) -> None:
+    """Some rows of a layer of the result: the sum of so many slots, whose addresses stand in a table."""
+    columns, step = plan.size[COLUMNS], plan.result_steps[3]
+    rows, width = (1, (high - low) * columns) if step == columns * plan.stored else (high - low, columns)
+    at = target + low * step
+    for r in range(rows):
+        if count == 0:
+            fill_row(at + r * step, plan.code, width, unit, plan.streaming)
+        else:
+            write_sum(plan, at + r * step, table, count, width, unit)
+            for i in range(count):
+                write_i64(table, 8 * i, read_i64(table, 8 * i) + plan.row_step)
+
+
+def _layered_kernel(name: str, prepare: Any, make_layer: Any) -> Any:
+    """A kernel; ``make_layer`` makes some rows of a layer in scratch, with the scale of their divisors and what it
+    returned the last time, and ``prepare`` finds it scratch of its own."""
+
+    def kernel(
+        records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+    ) -> int:
+        """Rows ``begin`` to ``end`` of the result, each of them in all its layers, counted over all planes and rows."""
+        plan = records[0]
+        scratch = prepare(plan, floats, integers, unit)
+        to, height, slots = plan.result_steps, plan.size[ROWS], plan.depth_slots
+        kept, size = floats + plan.longer * plan.itemsize, plan.tile * plan.row_step
+        table = integers + 8 * plan.wide_row
+        known, row = begin - begin, begin
+        while row < end:
+            plane, low = row // height, row % height
+            high = min(height, low + min(end - row, plan.tile))
+            n, c = plane // plan.channels, plane % plan.channels
+            source, target = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1], result + n * to[0] + c * to[1]
+            made = 0  # layers of gradients before this one are in their slots, or not needed
+            for d in range(plan.size[DEPTH]):
+                first, stop = run_of(plan, DEPTH, d)
+                for od in range(max(made, first), stop):
+                    slot = kept + (od & slots - 1) * size - low * plan.row_step
+                    layer = source + od * plan.grad_steps[2]
+                    known = make_layer(plan, layer, od, slot, low, high, known, scratch, unit)
+                made = max(made, stop)
+                for i in range(stop - first):
+                    write_i64(table, 8 * i, kept + (first + i & slots - 1) * size)
+                write_layer(plan, target + d * to[2], low, high, table, max(stop - first, 0), unit)
+            row += high - low
+        if plan.streaming:
+            fence()
+        return NOTHING
+
+    kernel.__name__ = kernel.__qualname__ = name  # kernels are kept on disk by their names
+    return kernel
+
+
+def _of_few_windows(name: str, kernel_size: int, stride: int, phase: int) -> Any:
+    """Windows of one size, stride and phase along W."""
+    weave_layer = layer_weaver(kernel_size, stride, phase, in_scratch=True)
+
+    @inlined_piece
+    def make_layer(
+        plan: Any, source: int, od: int, target: int, low: int, high: int, known: int, scratch: Scratch, unit: Any
+    ) -> int:
+        scale = plan.divisor * count_of(plan, DEPTH, od)
+        return weave_layer(plan, source, target, low, high, scale, False, known, scratch, unit)
+
+    return _layered_kernel(name, carve, make_layer)
+
+
+@inlined_piece
+def _cleared(plan: Any, floats: int, integers: int, unit: Any) -> int:
+    fill(floats, 0, plan.chunk, unit)
+    return floats
+
+
+def _in_one_pass(name: str, make_rows: Any) -> Any:
+    """Windows that all count the same, in floats: as in one_pass.py."""
+
+    @inlined_piece
+    def make_layer(
+        plan: Any, source: int, od: int, target: int, low: int, high: int, known: int, floats: int, unit: Any
+    ) -> int:
+        make_rows(plan, source, target, low, high, divisor_of(plan, od, unit), STORED, floats, unit)
+        return known
+
+    return _layered_kernel(name, _cleared, make_layer)
+
+
+@cache
+def __getattr__(name: str) -> Any:
+    """Kernels are made when they are asked for: nobody uses them all."""
+    if name in LAYERS:
+        return _of_few_windows(name, *LAYERS[name])
+    if name == "average_layers_k3s1":
+        return _in_one_pass(name, roll_rows)
+    if name in LAYERS_IN_ONE_PASS:
+        return _in_one_pass(name, row_doubler(name, overlapping=True, odd=name.endswith("odd")))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

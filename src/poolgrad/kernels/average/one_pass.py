@@ -1,0 +1,116 @@
+"""Averages whose gradients are read and whose results are written in one loop: what such kernels have in common.
+
+Their windows all count the same, and their rows are floats that are neighbours in memory. Each of them says how some
+rows of a plane are made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..emitting import stream_run
+from ..geometry import COLUMNS, DEPTH, ROWS, count_of, run_of
+from ..jit.memory import inlined_piece, piece_named
+from ..jit.vectors import as_unit, fence, load, splat, store, stream
+from ..record import AHEAD, LANES, NOTHING, PAGE
+from ..rows import fill_exactly
+from .spreading import fill
+
+# A processor takes a load for one of what a store has yet to write if their places in a page agree, and lets it wait.
+# Of stores past the caches so many bytes may be waiting: what is loaded in the same loop should not lie there.
+WAITING = 512
+
+# How rows are written: into the caches; past them; or made in scratch, and past the caches from there, since not every
+# row begins with one of the 16 bytes that vectors are streamed to.
+STORED, STREAMED, STREAMED_FROM_SCRATCH = range(3)
+
+
+@inlined_piece
+def bytes_ahead(plan: Any) -> int:
+    """From a row of gradients to one that is read soon after it, and should be asked for now."""
+    step = plan.grad_steps[3]
+    return -(-AHEAD * plan.itemsize // abs(step)) * step if step != 0 else step
+
+
+@inlined_piece
+def aside_of(floats: int, target: int) -> int:
+    """How far behind the beginning of scratch rows should lie that are copied to ``target``, and to what lies whole
+    pages behind it, or halves of them, as rows often do."""
+    return PAGE // 4 if (target - floats) % (PAGE // 2) < WAITING else 0
+
+
+def _copier(name: str, put: Any) -> Any:
+    @piece_named(name)
+    def copy(target: int, source: int, columns: int, unit: Any) -> None:
+        """A row of the result that is made already."""
+        for w in range(0, columns - LANES, LANES):
+            put(target, w, load(source, w, unit))
+        put(target, columns - LANES, load(source, columns - LANES, unit))
+
+    return copy
+
+
+_copy_into_caches, _copy_past_caches = _copier("copied", store), _copier("copied_past_caches", stream)
+
+
+@inlined_piece
+def copy_row(target: int, source: int, columns: int, way: int, unit: Any) -> None:
+    """A row of the result that is made already, of a vector at least."""
+    if way == STORED:
+        _copy_into_caches(target, source, columns, unit)
+    elif way == STREAMED:
+        _copy_past_caches(target, source, columns, unit)
+    else:
+        stream_run(target, source, columns, unit)
+
+
+@inlined_piece
+def _way_past_caches(plan: Any, result: int) -> int:
+    """How rows of this result can be written that should not stay in the caches."""
+    to, row = plan.result_steps, plan.size[COLUMNS] * plan.itemsize
+    places = result | to[0] | to[1] | to[2] | to[3]
+    if (places | row) % 16 == 0:
+        return STREAMED
+    return STREAMED_FROM_SCRATCH if places % plan.itemsize == 0 and to[3] == row else STORED
+
+
+@inlined_piece
+def divisor_of(plan: Any, od: int, unit: Any) -> Any:
+    """What all windows of a layer count, in every lane."""
+    count = count_of(plan, DEPTH, od) * count_of(plan, ROWS, 0) * count_of(plan, COLUMNS, 0)
+    return splat(as_unit(plan.divisor * count, unit))
+
+
+def flowing_kernel(name: str, make_rows: Any) -> Any:
+    """A kernel of rows; ``make_rows`` is given scratch of ``plan.chunk`` numbers that begin as zeros."""
+
+    def kernel(
+        records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+    ) -> int:
+        """Rows ``begin`` to ``end`` of the result, counted over all planes, layers and rows."""
+        plan = records[0]
+        fill(floats, 0, plan.chunk, unit)
+        to, depth, height = plan.result_steps, plan.size[DEPTH], plan.size[ROWS]
+        past = _way_past_caches(plan, result) if plan.streaming else STORED
+        kept = begin + plan.kept  # the first rows stay in the caches
+        at = begin
+        while at < end:  # layer by layer
+            layer, low = at // height, at % height
+            high = min(height, low + (kept if at < kept < end else end) - at)
+            plane, d = layer // depth, layer % depth
+            n, c = plane // plan.channels, plane % plan.channels
+            od, layers_to = run_of(plan, DEPTH, d)
+            source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1] + od * plan.grad_steps[2]
+            target, way = result + n * to[0] + c * to[1] + d * to[2], STORED if at < kept else past
+            if od < layers_to:
+                make_rows(plan, source, target, low, high, divisor_of(plan, od, unit), way, floats, unit)
+            else:  # this layer lies behind the last window of D, or between two
+                for h in range(low, high):
+                    fill_exactly(target + h * to[3], plan.size[COLUMNS], unit, way == STREAMED)
+            at += high - low
+        if past != STORED:
+            fence()
+        return NOTHING
+
+    kernel.__name__ = kernel.__qualname__ = name  # kernels are kept on disk by their names
+    return kernel

@@ -1,0 +1,234 @@
+"""The gradient of the usual maxima where the channels of a pixel lie side by side: block by block of pixels.
+
+As in channels_last.py each element asks the windows that hold it, but neighbours ask together (pixel_blocks.py). An
+index outside its window is asked for in vain; if there is one, these channels of the image are done again by
+scattering.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..emitting import can_stream
+from ..jit.matching import all_lanes, equal, splat_int
+from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i64
+from ..jit.vectors import fence, load, stream
+from ..record import BLOCK_SIDE, INT64, LANES, LONGEST_BLOCK_TABLE, NOTHING
+from ..runtime.stopping import shall_stop_at
+from .fallback import scatter_channels
+from .pixel_blocks import Block, block_for, gatherer
+
+# An index that no pixel has: planes are smaller.
+NOWHERE = 2**31 - 1
+
+
+@piece
+def fill_stand_in(stand_in: int, code: int, channels: int) -> None:
+    """The indices of a window that does not exist; numbers at the same addresses will do for its gradients."""
+    for c in range(channels):
+        write_i64(stand_in, 8 * c, NOWHERE if code == INT64 else NOWHERE << 32 | NOWHERE)
+
+
+@inlined_piece
+def is_window(plan: Any, oh: int, ow: int) -> bool:
+    return 0 <= oh < plan.out[1] and 0 <= ow < plan.out[2]
+
+
+@inlined_piece
+def is_pixel(plan: Any, h: int, w: int) -> bool:
+    return 0 <= h < plan.size[1] and 0 <= w < plan.size[2]
+
+
+@inlined_piece
+def corner_of(plan: Any, a: int, b: int) -> tuple[int, int]:
+    """Where the windows a and b along H and W begin, and so does a block."""
+    return a * plan.stride[1] - plan.pad[1], b * plan.stride[2] - plan.pad[2]
+
+
+@inlined_piece
+def address_of(plan: Any, target: int, h: int, w: int) -> int:
+    return target + h * plan.result_steps[3] + w * plan.result_steps[4]
+
+
+@piece
+def list_corner(plan: Any, oh: int, ow: int, table: int) -> None:
+    """Which places are inside a window; all of them if it does not exist."""
+    top, left = corner_of(plan, oh, ow)
+    bottom, right = min(top + plan.kernel[1], plan.size[1]), min(left + plan.kernel[2], plan.size[2])
+    top, left = max(top, 0), max(left, 0)
+    exists = is_window(plan, oh, ow)
+    write_i64(table, 0, top * plan.size[2] + left if exists else 0)
+    write_i64(table, 8, right - left if exists else -1)
+    for row in range(1, plan.kernel[1]):  # a row that is cut off stands for the one before
+        write_i64(table, 8 + 8 * row, plan.size[2] if top + row < bottom else 0)
+
+
+@piece
+def list_block(
+    plan: Any, block: Block, a: int, b: int, inputs: tuple[int, int], target: int, room: tuple[int, int], table: int
+) -> None:
+    """The table of the block at windows a and b. Sums go to their pixels, or if there is no target to ``room``.
+
+    ``room`` is where sums and a window stand that stand in for others.
+    """
+    sums, stand_in = room
+    for oh in range(a - block.before, a + block.own):
+        for ow in range(b - block.before, b + block.own):
+            exists = is_window(plan, oh, ow)
+            grads = inputs[0] + oh * plan.grad_steps[3] + ow * plan.grad_steps[4]
+            indices = inputs[1] + oh * plan.index_steps[3] + ow * plan.index_steps[4]
+            write_i64(table, 0, grads if exists else stand_in)
+            write_i64(table, 8, indices if exists else stand_in)
+            table += 16
+    top, left = corner_of(plan, a, b)
+    for h in range(top, top + BLOCK_SIDE):
+        for w in range(left, left + BLOCK_SIDE):
+            write_i64(table, 0, address_of(plan, target, h, w) if target != 0 and is_pixel(plan, h, w) else sums)
+            write_i64(table, 8, h * plan.size[2] + w)
+            sums += plan.chunk * plan.itemsize
+            table += 16
+    for i in range(block.checked, block.checked + block.own):
+        for j in range(block.checked, block.checked + block.own):
+            list_corner(plan, a - block.before + i, b - block.before + j, table)
+            table += 8 * (block.kernel + 1)
+
+
+@piece
+def add_entries(table: int, others: int, sign: int, number: int) -> None:
+    for at in range(0, 8 * number, 8):
+        write_i64(table, at, read_i64(table, at) + sign * read_i64(others, at))
+
+
+@piece
+def stream_block(plan: Any, a: int, b: int, target: int, sums: int, channels: int, unit: Any) -> None:
+    """The sums of a block to its pixels, one after the other: what goes past the caches must fill its lines at once."""
+    top, left = corner_of(plan, a, b)
+    for h in range(top, top + BLOCK_SIDE):
+        for w in range(left, left + BLOCK_SIDE):
+            if is_pixel(plan, h, w):
+                at = address_of(plan, target, h, w)
+                for c in range(0, channels, LANES):
+                    stream(at, c, load(sums, c, unit))
+            sums += plan.chunk * plan.itemsize
+
+
+def _for_windows(kernel: int, stride: int) -> tuple[Block, Any]:
+    """Blocks for one kind of windows, and the piece that makes one of them from its table."""
+    block = block_for(kernel, stride)
+    gather_short, gather_long = gatherer(block, is_long=False), gatherer(block, is_long=True)
+
+    @piece_named(f"gather_block_{kernel}_{stride}")
+    def gather_block(table: int, code: int, channels: int, ahead: tuple[int, int], found: Any, unit: Any) -> Any:
+        if code == INT64:
+            for c in range(0, channels, LANES):
+                found = gather_long(table, c, ahead, found, unit)
+        else:
+            for c in range(0, channels, LANES):
+                found = gather_short(table, c, ahead, found, unit)
+        return found
+
+    return block, gather_block
+
+
+@inlined_piece
+def gather_image(
+    block: Block,
+    gather_block: Any,
+    plan: Any,
+    inputs: tuple[int, int],
+    target: int,
+    channels: int,
+    room: tuple[int, int],
+    table: int,
+    unit: Any,
+) -> bool:
+    """Some channels of an image; whether all indices are inside their windows.
+
+    Between the borders a table differs from the one before by the same steps all along a row.
+    """
+    steps, past = table + 8 * LONGEST_BLOCK_TABLE, plan.streaming and can_stream(plan, target)
+    direct = 0 if past else target
+    ahead = (block.own * plan.grad_steps[3], block.own * plan.index_steps[3])
+    found = equal(splat_int(0), splat_int(0))
+    # From the first block that has pixels, or windows to check, to the last one.
+    spare = block.before - block.checked
+    a, line = min(spare, plan.pad[1] // block.stride), 0
+    while corner_of(plan, a, 0)[0] < plan.size[1] or a - spare < plan.out[1]:
+        if shall_stop_at(plan, line, plan.size[1] // BLOCK_SIDE + 1, channels // LANES):
+            return True
+        b, listed = min(spare, plan.pad[2] // block.stride), False
+        while corner_of(plan, 0, b)[1] < plan.size[2] or b - spare < plan.out[2]:
+            first, last = corner_of(plan, 0, b - block.before)[1], corner_of(plan, 0, b + block.own - 1)[1]
+            between = first >= 0 and last + block.kernel <= plan.size[2]
+            if between and listed:
+                add_entries(table, steps, 1, block.entries)
+            else:
+                list_block(plan, block, a, b, inputs, direct, room, table)
+            if between and not listed:
+                list_block(plan, block, a, b + block.own, inputs, direct, room, steps)
+                add_entries(steps, table, -1, block.entries)
+                listed = True
+            found = gather_block(table, plan.index_code, channels, ahead, found, unit)
+            if past:
+                stream_block(plan, a, b, target, room[0], channels, unit)
+            b += block.own
+        a, line = a + block.own, line + 1
+    return all_lanes(found)
+
+
+@inlined_piece
+def by_blocks(
+    block: Block,
+    gather_block: Any,
+    records: Any,
+    grad: int,
+    indices: int,
+    result: int,
+    floats: int,
+    integers: int,
+    begin: int,
+    end: int,
+    unit: Any,
+) -> int:
+    """Groups of eight channels ``begin`` to ``end``. Returns the place of the first bad index, or NOTHING."""
+    plan = records[0]
+    groups, table, stand_in = plan.channels // LANES, integers, integers + 16 * LONGEST_BLOCK_TABLE
+    fill_stand_in(stand_in, plan.index_code, plan.chunk)
+    group = begin
+    while group < end:
+        n, c = group // groups, group % groups * LANES
+        channels = min(plan.channels - c, (end - group) * LANES, plan.chunk)
+        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
+        pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
+        target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
+        inputs, room = (source, pointers), (floats, stand_in)
+        if not gather_image(block, gather_block, plan, inputs, target, channels, room, table, unit):
+            bad = scatter_channels(plan, source, pointers, target, channels, floats, unit)
+            if bad != NOTHING:
+                return (n * plan.channels + c) * plan.out[1] * plan.out[2] + bad
+        group += channels // LANES
+    if plan.streaming:
+        fence()
+    return NOTHING
+
+
+(BLOCK_2_2, gather_block_2_2), (BLOCK_3_2, gather_block_3_2) = _for_windows(2, 2), _for_windows(3, 2)
+BLOCK_3_1, gather_block_3_1 = _for_windows(3, 1)
+
+
+def max_channels_last_k2s2(
+    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+) -> int:
+    return by_blocks(BLOCK_2_2, gather_block_2_2, records, grad, indices, result, floats, integers, begin, end, unit)
+
+
+def max_channels_last_k3s2(
+    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+) -> int:
+    return by_blocks(BLOCK_3_2, gather_block_3_2, records, grad, indices, result, floats, integers, begin, end, unit)
+
+
+def max_channels_last_k3s1(
+    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+) -> int:
+    return by_blocks(BLOCK_3_1, gather_block_3_1, records, grad, indices, result, floats, integers, begin, end, unit)

@@ -1,0 +1,134 @@
+"""The gradient of every maximum over 2 x 2 windows that lie side by side, in 16-bit numbers; also over their layers.
+
+The two columns of a window are one 32-bit word in each of its lines. So eight windows are eight words, and the word of
+a window has its gradient in one half, in the other, or in none. Nothing is gathered or shuffled, and a gradient is
+rounded only as it would be in a sum: zeros lose their sign, and NaN is quiet.
+
+A gradient whose index lies outside its window finds no place here. Then the plane is done again by scattering.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from ..geometry import windows_in
+from ..jit.halves import load_bfloats, load_halves, pairs_of_bfloats, pairs_of_halves
+from ..jit.matching import all_below, any_bits, larger, or_ints, rising, splat_int, spread, subtract_ints
+from ..jit.memory import piece, write_u16
+from ..jit.vectors import Vector, add, fence, splat, store, stream
+from ..record import FLOAT16, LANES, NOTHING
+from ..rows import fill_row
+from ..runtime.stopping import shall_stop_at
+from .fallback import scatter_astray
+from .touching_vectors import are_inside, eight_distances, on_first_line
+
+_INT32 = ir.IntType(32)
+
+
+@intrinsic
+def named_half(typing_context: Any, pairs: types.Type, distance: types.Type, line: types.Type) -> Any:
+    """Of each pair the lower half if the distance from its window is ``line``, the upper one if it is one more."""
+    words = Vector(types.float32)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        kind = args[0].type
+        first = spread(builder, builder.trunc(args[2], _INT32))
+        second = builder.add(first, ir.Constant(kind, [1] * LANES))
+        chosen = ir.Constant(kind, [0] * LANES)
+        for place, half in ((first, 0xFFFF), (second, 0xFFFF0000)):
+            here = builder.icmp_unsigned("==", args[1], place)
+            chosen = builder.select(here, builder.and_(args[0], ir.Constant(kind, [half] * LANES)), chosen)
+        return builder.bitcast(chosen, context.get_value_type(words))
+
+    return words(pairs, distance, types.int64), generate
+
+
+@piece
+def lay_pairs(
+    grads: int,
+    storage: int,
+    indices: int,
+    code: int,
+    n: int,
+    target: int,
+    pitch: int,
+    width: int,
+    row: int,
+    checks: bool,
+    streaming: bool,
+    unit: Any,
+) -> bool:
+    """Both lines of n >= 8 windows, ``pitch`` bytes apart; False if it checks and an index is not in its window.
+
+    ``row`` is the place where the first of them begins. The last eight windows are laid back over the ones before: also
+    at a multiple of 16 bytes, if lines are such multiples.
+    """
+    zero, windows, next_line = splat(unit), rising(0, 2), splat_int(width)
+    beyond, worst = splat_int(0), splat_int(0)
+    i = 0
+    while i < n:
+        i = min(i, n - LANES)
+        if storage == FLOAT16:
+            pairs = pairs_of_halves(add(zero, load_halves(grads, i, unit)))
+        else:
+            pairs = pairs_of_bfloats(add(zero, load_bfloats(grads, i, unit)))
+        distance, more = eight_distances(indices, code, i, row + 2 * i)
+        if checks:
+            beyond = or_ints(beyond, more)
+            worst = larger(worst, on_first_line(distance, windows, next_line, 2))
+        distance = subtract_ints(distance, windows)
+        upper, lower = named_half(pairs, distance, 0), named_half(pairs, distance, width)
+        if streaming:
+            stream(target, i, upper)
+            stream(target + pitch, i, lower)
+        else:
+            store(target, i, upper)
+            store(target + pitch, i, lower)
+        i += LANES
+    return all_below(worst, 2) and not any_bits(beyond)
+
+
+def max_touching_pairs(
+    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+) -> int:
+    """Planes ``begin`` to ``end``. Returns the place of the first bad index, counted over all planes, or NOTHING."""
+    plan = records[0]
+    height, width, rows, columns = plan.size[1], plan.size[2], plan.out[1], plan.out[2]
+    row_step, code, layers = plan.result_steps[3], plan.index_code, plan.stride[0]
+    aligned = row_step % 16 == 0 and 2 * width % 16 == 0
+    for p in range(begin, end):
+        n, c = p // plan.channels, p % plan.channels
+        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
+        pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
+        target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
+        found = True
+        for d in range(plan.size[0]):
+            od, made = d // layers, target + d * plan.result_steps[2]
+            windows = rows if od < plan.out[0] else 0  # behind the last ones there is nothing
+            past = plan.streaming and aligned and made % 16 == 0
+            for oh in range(windows):
+                if shall_stop_at(plan, d * rows + oh, plan.size[0] * rows, 1):
+                    return NOTHING
+                grads = source + od * plan.grad_steps[2] + oh * plan.grad_steps[3]
+                where = pointers + od * plan.index_steps[2] + oh * plan.index_steps[3]
+                at, row = made + 2 * oh * row_step, (d * height + 2 * oh) * width
+                checks = layers == 1
+                if not checks and d % layers == 0:
+                    found &= are_inside(where, code, columns, row, 2, width, height * width, layers)
+                found &= lay_pairs(grads, plan.code, where, code, columns, at, row_step, width, row, checks, past, unit)
+                if 2 * columns < width:
+                    write_u16(at, 2 * width - 2, types.uint16(0))
+                    write_u16(at + row_step, 2 * width - 2, types.uint16(0))
+            for h in range(2 * windows, height):
+                fill_row(made + h * row_step, plan.code, width, unit, past)
+        if not found:
+            bad = scatter_astray(plan, source, pointers, target, floats, unit)
+            if bad != NOTHING:
+                return p * windows_in(plan) + bad
+    if plan.streaming:
+        fence()
+    return NOTHING

@@ -1,0 +1,141 @@
+"""Windows that lie side by side, k = s, eight of them at once: each column of their output asks for its gradient.
+
+Eight neighbouring windows are eight gradients and eight indices as they lie in memory. Both are repeated, once for each
+column of a window, so that every element of a line has the gradient and the index of its window in its own lane. Where
+the index names the element's place, the gradient stays; elsewhere there is a zero. That is done for all lines of the
+windows with the same vectors, and nothing is shuffled after it.
+
+Places are counted from the first element of the eight windows on, as distances: the same constants serve all windows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from ..jit.matching import (
+    add_ints,
+    all_below,
+    any_bits,
+    high_halves,
+    larger,
+    load_ints,
+    low_halves,
+    or_ints,
+    rising,
+    smaller,
+    splat_int,
+    spread,
+    subtract_ints,
+)
+from ..jit.memory import inlined_piece, piece
+from ..jit.vectors import _part, _store, _stream, add, lanes_streamed, load, splat
+from ..record import INT64, LANES
+
+_INT32, _INT64 = ir.IntType(32), ir.IntType(64)
+
+
+@inlined_piece
+def eight_distances(indices: int, code: int, i: int, start: int) -> tuple[Any, Any]:
+    """How far the indices of eight windows are from the place ``start``, and what they have beyond 32 bits."""
+    beyond = splat_int(0)
+    if code == INT64:
+        index = low_halves(indices, i)
+        beyond = high_halves(indices, i)
+    else:
+        index = load_ints(indices, i)
+    return subtract_ints(index, splat_int(start)), beyond
+
+
+@inlined_piece
+def eight_windows(grads: int, indices: int, code: int, i: int, start: int, unit: Any) -> tuple[Any, Any, Any]:
+    """The same with their gradients in front."""
+    distance, beyond = eight_distances(indices, code, i, start)
+    return add(splat(unit), load(grads, i, unit)), distance, beyond  # as a sum would begin
+
+
+@inlined_piece
+def on_first_line(distance: Any, windows: Any, width: Any, stride: int) -> Any:
+    """How far indices are from where their windows begin, less the lines in between. That is less than ``stride`` if an
+    index names a place in its window, and no less if not."""
+    inside = subtract_ints(distance, windows)
+    for _ in range(stride - 1):
+        inside = smaller(inside, subtract_ints(inside, width))  # as unsigned integers: never below the first line
+    return inside
+
+
+@piece
+def are_inside(indices: int, code: int, n: int, row: int, stride: int, width: int, area: int, layers: int) -> bool:
+    """Whether the indices of n >= 8 windows name places in them, over layers that are ``area`` places apart.
+
+    ``row`` is the place where the first of them begins.
+    """
+    windows, next_line, next_layer = rising(0, stride), splat_int(width), splat_int(area)
+    beyond, worst, i = splat_int(0), splat_int(0), 0
+    while i < n:
+        i = min(i, n - LANES)
+        distance, more = eight_distances(indices, code, i, row + stride * i)
+        for _ in range(layers - 1):  # as unsigned integers: never below the first layer
+            inside = subtract_ints(distance, windows)
+            distance = add_ints(smaller(inside, subtract_ints(inside, next_layer)), windows)
+        beyond = or_ints(beyond, more)
+        worst = larger(worst, on_first_line(distance, windows, next_line, stride))
+        i += LANES
+    return all_below(worst, stride) and not any_bits(beyond)
+
+
+@intrinsic
+def named(typing_context: Any, gradients: types.Type, distances: types.Type, line: types.Type) -> Any:
+    """The elements of a line, as vectors: the gradients whose distance is the element's own, and zeros.
+
+    ``line`` is the distance of the first of them."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        start, kept = spread(builder, builder.trunc(args[2], _INT32)), []
+        pairs = zip(*(cgutils.unpack_tuple(builder, arg) for arg in args[:2]), strict=True)
+        for i, (gradient, distance) in enumerate(pairs):
+            lanes = ir.Constant(distance.type, list(range(i * LANES, (i + 1) * LANES)))
+            here = builder.icmp_unsigned("==", distance, builder.add(start, lanes))
+            kept.append(builder.select(here, gradient, ir.Constant(gradient.type, [0.0] * LANES)))
+        return context.make_tuple(builder, gradients, kept)
+
+    return gradients(gradients, distances, types.int64), generate
+
+
+def _line_writer(write: Any) -> Any:
+    @intrinsic
+    def put_line(typing_context: Any, base: types.Type, index: types.Type, vectors: types.Type) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+            for i, vector in enumerate(cgutils.unpack_tuple(builder, args[2])):
+                write(builder, args[0], builder.add(args[1], ir.Constant(_INT64, i * LANES)), vector)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, vectors), generate
+
+    return put_line
+
+
+# Vectors one behind the other, from an index on; streams need an address that is a multiple of 16 bytes.
+store_line, stream_line = _line_writer(_store), _line_writer(_stream)
+
+
+@intrinsic
+def stream_part(
+    typing_context: Any, base: types.Type, index: types.Type, vectors: types.Type, number: types.Type
+) -> Any:
+    """The first of their elements, whole multiples of 16 bytes."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        for i, vector in enumerate(cgutils.unpack_tuple(builder, args[2])):
+            lanes = lanes_streamed(vector.type)
+            for start in range(0, LANES, lanes):
+                first = ir.Constant(_INT64, i * LANES + start)
+                with builder.if_then(builder.icmp_signed(">", args[3], first)):
+                    _stream(builder, args[0], builder.add(args[1], first), _part(builder, vector, start, lanes))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, vectors, types.int64), generate

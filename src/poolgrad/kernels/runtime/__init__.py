@@ -1,0 +1,1 @@
+"""The way into compiled code, and the threads that run parts of a task."""

@@ -1,0 +1,1 @@
+"""From a legal call to a kernel: windows, steps, parts and scratch."""

@@ -1,0 +1,1 @@
+"""Running plans: tasks, threads, and when two calls are the same call."""

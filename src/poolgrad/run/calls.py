@@ -1,0 +1,240 @@
+"""A call of the Pythonic layer: arrays are described, the contract judges, a plan is made, and it runs.
+
+All that a verdict depends on is in the call's key (keys.py). A call that was judged before is found by it and goes
+straight to compiled code. Whatever a key can't vouch for goes the whole way, so every error has one source.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator as python_operators
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, SupportsIndex
+
+import numpy as np
+from numpy import ndarray
+
+from ..arrays import adapters
+from ..base.products import ANY, find_product
+from ..base.tensor import Tensor, contiguous_strides
+from ..contract.engine import Call, Value, enforce
+from ..contract.operator import Operator
+from ..contract.overlap import MEMORY_CHECKS
+from ..contract.parameters import Parameter
+from ..kernels.runtime import layout
+from ..kernels.runtime.task import ADDRESSES, APART, ARRAYS, DONE, MAY_OVERLAP
+from ..plans.plan import Plan
+from . import threads
+from .execute import Task, arrange, index_error
+from .keys import key_of, may_be_kept
+from .prepared import PREPARED, prepared_call
+
+Ints = SupportsIndex | Sequence[SupportsIndex]
+# Enough for any mistake that deserves the contract's answer about lengths.
+MOST_VALUES = 1000
+
+
+class _Known(NamedTuple):
+    """A call that was judged before: its task if there is anything to do, and what makes its results."""
+
+    task: Task | None
+    places: tuple[int, int, int]  # of the task's tensors among all arrays; the last stands twice if there are two
+    make_results: tuple[Callable[[], Any], ...]
+
+
+# By their keys. What is refused is never kept.
+_KNOWN: dict[Any, _Known] = {}
+MOST_KNOWN = 1024
+# Whether compiled code finds the address of an array by itself.
+_READS_ARRAYS = layout.is_as_expected()
+
+
+def forget_calls() -> None:
+    """Forget what was judged, here and behind all doors: for tests that change what verdicts depend on."""
+    _KNOWN.clear()
+    PREPARED.clear()
+
+
+def one_or_all(results: tuple[Any, ...]) -> Any:
+    """What a function takes as ``out`` and returns: an array, or a tuple of several."""
+    return results[0] if len(results) == 1 else results
+
+
+def call(
+    operator: Operator,
+    arrays: tuple[Any, ...],
+    numbers: tuple[Any, ...],
+    product: str | None,
+    out: Any,
+    data_format: str | None = None,
+) -> Any:
+    """The result of an operator on arrays and numbers, both in the order of its parameters."""
+    key = key_of(operator.name, arrays, (*numbers, product, data_format), out)
+    known = _KNOWN.get(key)
+    if known is not None:
+        task, (one, two, three), make_results = known
+        result = out if out is not None else _made(make_results)
+        if task is None:
+            return result
+        if out is not None and type(arrays[0]) is not ndarray:
+            _note_writes(out)
+        everything = (*arrays, result) if type(result) is not tuple else arrays + result
+        if _READS_ARRAYS and type(everything[-1]) is ndarray:
+            answer = task.run(ARRAYS, id(everything[one]), id(everything[two]), id(everything[three]))
+        else:
+            answer = _run_known(task, everything[one], everything[two], everything[three])
+        if answer == DONE:
+            return result
+    return _call(operator, arrays, numbers, product, out, data_format, key)
+
+
+def _note_writes(out: Any) -> None:
+    for array in out if type(out) is tuple else (out,):
+        adapters.note_write(array)
+
+
+def _made(make_results: tuple[Callable[[], Any], ...]) -> Any:
+    """New results, as a function returns them."""
+    return one_or_all(tuple([make() for make in make_results]))
+
+
+def _run_known(task: Task, one: Any, two: Any, three: Any) -> int:
+    if type(one) is ndarray:
+        return task.run(ADDRESSES, one.ctypes.data, two.ctypes.data, three.ctypes.data)
+    if not type(one) is type(two) is type(three):  # torch in one of its modes makes tensors without memory
+        return MAY_OVERLAP
+    return task.run(ADDRESSES, one.data_ptr(), two.data_ptr(), three.data_ptr())
+
+
+def _call(
+    operator: Operator,
+    arrays: tuple[Any, ...],
+    numbers: tuple[Any, ...],
+    product: str | None,
+    out: Any,
+    data_format: str | None,
+    key: Any,
+) -> Any:
+    """The whole way."""
+    if data_format is not None and not isinstance(data_format, str):
+        raise TypeError(f"data_format must be a string such as 'NCHW' or 'NHWC', got {data_format!r}.")
+    format = data_format or operator.default_format
+    values: dict[str, Value] = {p.name: _number(p, value) for p, value in zip(operator.numbers, numbers, strict=True)}
+    wanted = ANY if product is None else find_product(product)
+    given = dict(zip(operator.tensors, arrays + _outputs(operator, out), strict=True))
+    found = {
+        p.name: adapters.describe(value, p.python_name, format, output=p.output)
+        for p, value in given.items()
+        if value is not None and not _is_shape(p, value)
+    }
+    values |= {p.name: found[p.name].tensor if p.name in found else None for p in operator.tensors}
+    leader = values[operator.inputs[0].name]  # whose type shapes and results have that nobody describes
+    if isinstance(leader, Tensor):
+        for p in operator.inputs:
+            if _is_shape(p, given[p]):
+                values[p.name] = _of_shape(given[p], p, leader)
+        _describe_results(operator, values)
+    count = threads.count_beside(sys.modules["torch"]) if adapters.is_torch(arrays[0]) else threads.count
+    prepared = prepared_call(operator, wanted, values, count)
+    plan = prepared.plan
+    owner = found[operator.inputs[0].name].owner
+    make_results = tuple(adapters.maker_of(owner, plan.call.tensor(p)) for p in operator.outputs)
+    if key is not None and may_be_kept(arrays, (*numbers, product, data_format)):
+        if len(_KNOWN) >= MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[key] = _Known(prepared.task, _places(plan), make_results)
+    if out is None:
+        out = _made(make_results)
+        for p, made in zip(operator.outputs, _outputs(operator, out), strict=True):
+            found[p.name] = adapters.describe(made, p.python_name, format)
+    elif prepared.task is not None:
+        _note_writes(out)
+    if prepared.task is not None:
+        _run(prepared.task, {name: found[name].address for name in plan.tensors})
+    return out
+
+
+def _outputs(operator: Operator, out: Any) -> tuple[Any, ...]:
+    """The arrays to write to, one for each output; None for those that have to be made."""
+    outputs = operator.outputs
+    if len(outputs) == 1:
+        return (out,)
+    if out is None:
+        return (None,) * len(outputs)
+    if not isinstance(out, tuple) or len(out) != len(outputs) or any(array is None for array in out):
+        names = ", ".join(p.name for p in outputs)
+        raise TypeError(f"out must be a tuple of {len(outputs)} arrays, for {names}, got {type(out).__name__}.")
+    return out
+
+
+def _places(plan: Plan) -> tuple[int, int, int]:
+    order = [p.name for p in plan.call.operator.tensors]
+    one, two, *rest = (order.index(name) for name in plan.tensors)
+    return one, two, rest[0] if rest else two
+
+
+def _is_shape(parameter: Parameter, value: Any) -> bool:
+    """Of what is never read a shape is enough."""
+    return not parameter.read and not parameter.output and isinstance(value, tuple | list)
+
+
+def _of_shape(sizes: Any, parameter: Parameter, like: Tensor) -> Tensor:
+    shape = tuple(_int(size, f"each size of {parameter.python_name}") for size in sizes)
+    return Tensor(like.dtype, shape, contiguous_strides(shape, like.dtype.itemsize), like.format)
+
+
+def _describe_results(operator: Operator, values: dict[str, Value]) -> None:
+    """Results that nobody gave are as the operator says, if the rest is there to tell."""
+    if all(values[p.name] is not None for p in operator.inputs):
+        results = operator.results(Call(operator, ANY, values))
+        for p, tensor in zip(operator.outputs, results, strict=True):
+            if values[p.name] is None:
+                values[p.name] = tensor
+
+
+def _run(task: Task, addresses: Mapping[str, int]) -> None:
+    """Run on memory of which nothing is known but its addresses."""
+    tensors = arrange(task.plan, addresses)
+    answer = task.run(ADDRESSES, *tensors)
+    if answer == MAY_OVERLAP:  # by a look at the outer bounds; the contract has the exact rows
+        enforce(dataclasses.replace(task.plan.call, addresses=addresses), MEMORY_CHECKS)
+        answer = task.run(APART, *tensors)
+    if answer != DONE:
+        raise index_error(task.plan, tensors, answer)
+
+
+def _number(parameter: Parameter, value: Any) -> Value:
+    """An argument as the contract sees it."""
+    if value is None and parameter.optional:
+        default: Value = parameter.default
+        return default
+    if parameter.kind == "ints":
+        return _ints(value, parameter.python_name)
+    if parameter.kind == "bool":
+        return _flag(value, parameter.python_name)
+    return _int(value, parameter.python_name)
+
+
+def _int(value: Any, name: str) -> int:
+    try:
+        return python_operators.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r}.") from None
+
+
+def _ints(value: Any, name: str) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    if hasattr(value, "__index__") and not getattr(value, "ndim", 0):
+        return (_int(value, name),)
+    strange = isinstance(value, str | bytes | dict) or not hasattr(value, "__len__")
+    if strange or not hasattr(value, "__getitem__") or len(value) > MOST_VALUES:
+        raise TypeError(f"{name} must be an integer or a sequence of integers, got {value!r}.")
+    return tuple(_int(value[i], name) for i in range(len(value)))
+
+
+def _flag(value: Any, name: str) -> bool:
+    if isinstance(value, bool | np.bool_) or (isinstance(value, int) and value in (0, 1)):
+        return bool(value)
+    raise TypeError(f"{name} must be True or False, got {value!r}.")

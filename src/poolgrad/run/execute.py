@@ -1,0 +1,147 @@
+"""Running a plan: scratch into parts, parts onto threads, and a bad index into an error."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import time
+from collections import deque
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+
+from ..base.dtypes import FLOAT64, INT32
+from ..base.errors import IndexRangeError
+from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION, name_of
+from ..base.tensor import as_planes
+from ..contract.parameters import Role
+from ..contract.pooling import layout_of, spatial_sizes
+from ..kernels import kernel_address, load_run
+from ..kernels.runtime.task import APART, DONE, MOST_TENSORS, TASK
+from ..plans.plan import Plan, power_of_two
+from . import threads
+from .waiting import Control, can_be_stopped
+
+Tensors = tuple[int, int, int]
+
+KEPT_SCRATCH = 1 << 21
+# Scratch of earlier calls: an address and its owner. It is taken away while it is used, since other threads call too,
+# and a signal handler may call in the middle of a call. What is beyond the limit is given back.
+FREE_SCRATCH: deque[tuple[int, object]] = deque(maxlen=16)
+
+
+# Runs that read and write less take a moment, whatever they compute. Of others it is known after the first one, unless
+# there is so much that it depends on where the memory comes from: a file, say.
+SURELY_QUICK, PERHAPS_SLOW = 1 << 20, 1 << 28
+QUICK_SECONDS = 0.05
+# Elements between two looks of a kernel in the middle of a unit, about.
+LOOK_AFTER = 1 << 18
+
+
+class Task:
+    """A plan as compiled code is told it: made once, run any number of times."""
+
+    __slots__ = ("_enter", "_memory", "address", "helpers", "large", "plan", "quick")
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.helpers = plan.parts - 1
+        self.quick = plan.traffic < SURELY_QUICK  # nobody need be able to stop it
+        self.large = plan.scratch_bytes > KEPT_SCRATCH
+        tensors = [plan.call.tensor(name) for name in plan.tensors]
+        self._memory = np.zeros(1, TASK)
+        told = self._memory[0]
+        told["kernel"], told["tensors"] = kernel_address(plan.kernel, plan.compute), len(tensors)
+        told["double"], told["record"] = plan.compute == FLOAT64.name, plan.record.ctypes.data
+        told["units"], told["parts"] = plan.units, plan.parts
+        told["grain"] = plan.grain
+        told["part_bytes"], told["integer_bytes"] = plan.part_bytes, 8 * plan.integers
+        told["outputs"], told["nested"] = len(plan.call.operator.outputs), plan.nested_outputs
+        for place, tensor in enumerate(tensors):
+            told["lows"][place], told["highs"][place] = tensor.byte_range
+        self.address: int = self._memory.ctypes.data
+        self._enter, _ = load_run()
+
+    def run(self, form: int, one: int, two: int, three: int = 0) -> int:
+        """Run on tensors in one of the forms of kernels/runtime/task.py, which has the answers too; scratch is found
+        here."""
+        if not self.quick and can_be_stopped():
+            return self._run_for_long(form, one, two, three)
+        team = threads.team_for(self.helpers) if self.helpers else 0
+        scratch = _new_scratch(self.plan.scratch_bytes) if self.large else take_scratch()
+        try:
+            return self._enter(self.address, scratch[0], team, form, one, two, three)
+        finally:
+            if not self.large:
+                FREE_SCRATCH.append(scratch)
+
+    def _run_for_long(self, form: int, one: int, two: int, three: int) -> int:
+        """The same if it may take long: whatever is raised meanwhile, as by Ctrl-C, stops it."""
+        plan, control = self.plan, Control(self.plan.units)
+        record, told = plan.record.copy(), self._memory.copy()
+        record["control"] = control.address
+        row = int(record["size"][0][2]) * plan.grain
+        record["pace"] = power_of_two(max(1, LOOK_AFTER // row)) - 1
+        told["record"] = record.ctypes.data
+        team = threads.team_for(self.helpers) if self.helpers else 0
+        address, _scratch = _new_scratch(plan.scratch_bytes)
+        begun = time.perf_counter()
+        answer = control.wait_for(partial(self._enter, told.ctypes.data, address, team, form, one, two, three))
+        took = time.perf_counter() - begun
+        self.quick = answer == DONE and took < QUICK_SECONDS and plan.traffic < PERHAPS_SLOW
+        return answer
+
+    def execute(self, tensors: Tensors, scratch: int) -> None:
+        """Run on memory: tensors as ``arrange`` gives them, and the address of ``plan.scratch_bytes`` of scratch.
+
+        The caller keeps that memory alive, and has checked that the views lie inside it and that the output is apart.
+        """
+        team = threads.team_for(self.helpers) if self.helpers else 0
+        place = self._enter(self.address, scratch, team, APART, *tensors)
+        if place != DONE:
+            raise index_error(self.plan, tensors, place)
+
+
+def arrange(plan: Plan, addresses: Mapping[str, int]) -> Tensors:
+    """The addresses of a plan's tensors in the order of its kernel."""
+    one, two, three = (*[addresses[name] for name in plan.tensors], 0)[:MOST_TENSORS]
+    return one, two, three
+
+
+def take_scratch() -> tuple[int, object]:
+    """Scratch for a task that is not large; put it back into FREE_SCRATCH."""
+    try:
+        return FREE_SCRATCH.pop()
+    except IndexError:
+        return _new_scratch(KEPT_SCRATCH)
+
+
+def _new_scratch(size: int) -> tuple[int, object]:
+    memory = np.empty(size, np.uint8)
+    return memory.ctypes.data, memory
+
+
+def index_error(plan: Plan, tensors: Tensors, place: int) -> IndexRangeError:
+    """Where the first bad index stands, what it is, and what it should have been."""
+    by_role = plan.call.operator.by_role
+    name, x = by_role[Role.INDICES].name, by_role[Role.INPUT].name
+    view, address = plan.call.tensor(name), tensors[plan.tensors.index(name)]
+    layout = layout_of(plan.call)
+    planes = as_planes(view, layout)
+    by_letter = dict(zip("NCDHW", np.unravel_index(place, planes.shape), strict=True))
+    position = [int(by_letter[letter]) for letter in layout[-view.rank :]]
+    where = address + sum(i * step for i, step in zip(position, view.strides, strict=True))
+    integer = ctypes.c_int32 if view.dtype is INT32 else ctypes.c_int64
+    value = integer.from_address(where).value
+    sizes = spatial_sizes(plan.call, x)
+    status = ACL_ERROR_RT_AICORE_EXCEPTION
+    return IndexRangeError(
+        f"{plan.call.operator.name}: {name}[{', '.join(map(str, position))}] = {value} is outside its plane of "
+        f"{'x'.join(map(str, sizes))}: expected 0 to {math.prod(sizes) - 1}. "
+        f"Pass the indices of the forward pass over {x}. [{status} {name_of(status)}]",
+        status=status,
+        operator=plan.call.operator.name,
+        parameter=name,
+        product=plan.call.product_name,
+    )

@@ -1,0 +1,1 @@
+"""Every operator against an independent reference."""

@@ -1,0 +1,240 @@
+"""A self-test: every operator in every dtype against ``reference.py``, on planes small enough to be exact about.
+
+The windows are chosen so that different kernels are used. Averages must be as near to the exact sums as the arithmetic
+of the contract allows, gradients of maxima must be right to the bit, and a NaN must stay in its window.
+
+The reference of an operator is the function of its Python name. It takes gradients and the input's shape; averages of
+fixed windows also their numbers, by Python names, and maxima the indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import functional
+from ..base.products import ANY
+from ..contract.operator import Operator
+from ..contract.parameters import Role
+from ..contract.support import support
+from ..operators import REGISTRY
+from . import reference
+
+Array = NDArray[Any]
+Sizes = tuple[int, int, int]
+
+# How each type is made, and in which one it computes: halves in float32, rounded once more at the end.
+FORMATS = {
+    np.dtype(np.float64): (reference.FLOAT64, reference.FLOAT64),
+    np.dtype(np.float32): (reference.FLOAT32, reference.FLOAT32),
+    np.dtype(np.float16): (reference.FLOAT16, reference.FLOAT32),
+    np.dtype(ml_dtypes.bfloat16): (reference.BFLOAT16, reference.FLOAT32),
+}
+
+
+class Trial(NamedTuple):
+    """One comparison: what it is called, and what says whether it came out right (None) or what was wrong."""
+
+    name: str
+    run: Callable[[], str | None]
+
+
+class _Windows(NamedTuple):
+    """Planes and their windows, along D, H and W; operators that pool two axes take the last two of each."""
+
+    name: str
+    lead: tuple[int, int]
+    sizes: Sizes
+    kernel: Sizes
+    stride: Sizes
+    pad: Sizes = (0, 0, 0)
+    ceil_mode: bool = False
+    count_include_pad: bool = True
+    divisor: int = 0
+    channels_last: bool = False
+
+
+_FIXED = (
+    _Windows("wide rows", (1, 1), (2, 3, 100), (1, 3, 3), (1, 1, 1), (0, 1, 1)),
+    _Windows("wide rows, strides of 2", (1, 2), (2, 6, 100), (2, 3, 3), (2, 2, 2), (0, 1, 1)),
+    _Windows("wide rows, touching", (1, 2), (2, 7, 100), (2, 2, 2), (2, 2, 2)),
+    _Windows("wide windows", (1, 1), (1, 5, 100), (1, 5, 5), (1, 1, 1), (0, 2, 2)),
+    _Windows("tall windows", (1, 1), (2, 9, 100), (2, 9, 1), (1, 1, 1)),
+    _Windows("channels last", (1, 32), (2, 6, 6), (1, 3, 3), (1, 2, 2), (0, 1, 1), channels_last=True),
+    _Windows("overlapping", (1, 2), (3, 9, 33), (2, 3, 3), (1, 2, 2), (1, 1, 1), ceil_mode=True),
+    _Windows("touching", (1, 10), (2, 6, 8), (1, 2, 2), (1, 2, 2), count_include_pad=False),
+    _Windows("global", (2, 3), (2, 7, 7), (2, 7, 7), (2, 7, 7)),
+    _Windows("divisor given", (1, 3), (3, 5, 5), (2, 2, 2), (1, 1, 1), divisor=-3),
+)
+
+
+class _Adaptive(NamedTuple):
+    """The same with as many windows as there are gradients."""
+
+    lead: tuple[int, int]
+    sizes: Sizes
+    out: Sizes
+    channels_last: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.sizes} from {self.out}"
+
+
+_ADAPTIVE = (
+    _Adaptive((1, 2), (3, 5, 7), (2, 3, 4)),
+    _Adaptive((1, 1), (2, 4, 8), (1, 2, 4)),
+    _Adaptive((1, 1), (2, 2, 3), (3, 5, 4)),
+    _Adaptive((1, 4), (5, 7, 10), (2, 3, 4)),
+)
+
+
+def trials() -> Iterator[Trial]:
+    """All comparisons, to be run one by one; the first ones compile kernels if the cache does not have them."""
+    for operator in REGISTRY.values():
+        yield Trial(f"{operator.python_name}, the document's sample", partial(_sample, operator))
+        if Role.GRADIENT in operator.by_role:
+            yield from _gradients_of(operator)
+
+
+def _gradients_of(operator: Operator) -> Iterator[Trial]:
+    windows: tuple[_Windows | _Adaptive, ...] = _FIXED if Role.KERNEL in operator.by_role else _ADAPTIVE
+    cell = support(operator, ANY)
+    for dtype in FORMATS:
+        for case in windows if dtype.name in cell.dtypes else ():
+            name = f"{operator.python_name}, {dtype.name}"
+            if Role.INDICES not in operator.by_role:
+                yield Trial(f"{name}, {case.name}", partial(_average, operator, case, dtype))
+            for index in cell.index_dtypes:
+                run = partial(_maximum, operator, case, dtype, np.dtype(index))
+                yield Trial(f"{name}, {index} indices, {case.name}", run)
+
+
+def _sample(operator: Operator) -> str | None:
+    sample = operator.sample
+    arrays: dict[str, Array] = {}
+    for p in operator.inputs:
+        array = np.zeros(sample.shapes[p.name], np.int32 if p.role is Role.INDICES else np.float32)
+        array.ravel()[:] = sample.values.get(p.name, 0)
+        arrays[p.python_name] = array
+    numbers = {p.python_name: sample.numbers[p.name] for p in operator.numbers if p.name in sample.numbers}
+    results = getattr(functional, operator.python_name)(**arrays, **numbers)
+    for p, got in zip(operator.outputs, results if isinstance(results, tuple) else (results,), strict=True):
+        if wrong := _first_difference(got, np.array(sample.results[p.name], got.dtype).reshape(got.shape)):
+            return f"{p.name}: {wrong}"
+    return None
+
+
+class _Call(NamedTuple):
+    """An operator over the axes that it pools, and its reference."""
+
+    operator: Operator
+    case: _Windows | _Adaptive
+
+    @property
+    def axes(self) -> int:
+        return len(self.operator.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (*self.case.lead, *self.case.sizes[-self.axes :])
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What describes the windows, by Python names."""
+        if isinstance(self.case, _Adaptive):
+            return {}
+        case, axes = self.case, self.axes
+        of_role = {
+            Role.KERNEL: case.kernel[-axes:],
+            Role.STRIDE: case.stride[-axes:],
+            Role.PADDING: case.pad[-axes:],
+            Role.CEIL_MODE: case.ceil_mode,
+            Role.COUNT_INCLUDE_PAD: case.count_include_pad,
+            Role.DIVISOR: case.divisor,
+        }
+        return {p.python_name: of_role[p.role] for p in self.operator.numbers if p.role in of_role}
+
+    @property
+    def out(self) -> tuple[int, ...]:
+        """How many windows there are along each axis."""
+        case, axes = self.case, self.axes
+        if isinstance(case, _Adaptive):
+            return case.out[-axes:]
+        along = zip(case.sizes, case.kernel, case.stride, case.pad, strict=True)
+        return tuple(reference.pooled_size(*numbers, ceil_mode=case.ceil_mode) for numbers in along)[-axes:]
+
+    def slow(self, gradients: Array, *indices: Array) -> Array:
+        """What the reference makes of it; of maxima the indices say it all."""
+        numbers = {} if indices else self.numbers
+        result: Array = getattr(reference, self.operator.python_name)(gradients, self.shape, *indices, **numbers)
+        return result
+
+    def run(self, gradients: Array, *indices: Array) -> Array:
+        """What the operator makes of it; channels may come last, in its format or, if it has none, in memory."""
+        x: Any = self.shape
+        options: dict[str, Any] = {}
+        arrays = [gradients, *indices]
+        if self.case.channels_last:
+            arrays, x = [_channels_last(array) for array in arrays], _channels_last(np.zeros(x, gradients.dtype))
+            if self.operator.channels_last:
+                options = {"data_format": self.operator.channels_last}
+                arrays, x = [np.moveaxis(array, 1, -1) for array in arrays], np.moveaxis(x, 1, -1).shape
+        roles = (Role.GRADIENT, Role.INDICES)
+        named = {self.operator.by_role[role].python_name: array for role, array in zip(roles, arrays, strict=False)}
+        named[self.operator.by_role[Role.INPUT].python_name] = x
+        result: Array = getattr(functional, self.operator.python_name)(**named, **self.numbers, **options)
+        return np.moveaxis(result, -1, 1) if options else result
+
+
+def _channels_last(array: Array) -> Array:
+    """The same numbers, channels side by side in memory."""
+    return np.moveaxis(np.moveaxis(array, 1, -1).copy(), -1, 1)
+
+
+def _numbers(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Numbers of mixed signs and sizes, so that sums cancel and round."""
+    random = np.random.default_rng(len(shape) + shape[-1])
+    return (random.standard_normal(shape) * 2.0 ** random.integers(-4, 5, shape)).astype(dtype)
+
+
+def _average(operator: Operator, case: _Windows | _Adaptive, dtype: np.dtype[Any]) -> str | None:
+    call = _Call(operator, case)
+    grad = _numbers((*case.lead, *call.out), dtype)
+    wanted = reference.exact(call.slow, grad)
+    value, size = wanted.value.astype(np.float64), wanted.magnitude.astype(np.float64)
+    stored, computed = FORMATS[dtype]
+    # Each quotient and each addition is rounded, and at last the sum, perhaps to a denormal number.
+    sums = 1.01 * (wanted.terms + 1) * 2.0**-computed.precision * size
+    bound = sums + 2.0**-stored.precision * np.abs(value) + 2.0**stored.smallest
+    error = np.abs(call.run(grad).astype(np.float64) - value)
+    if not (error <= bound).all():
+        place = tuple(map(int, np.unravel_index(np.argmax(error - bound), error.shape)))
+        return f"at {place} the error is {error[place]:.3g}, more than {bound[place]:.3g}"
+    strange = grad.copy()
+    strange[..., 0, 0] = np.nan
+    if not np.array_equal(np.isnan(call.run(strange)), np.isnan(call.slow(strange))):
+        return "a NaN has left its window"
+    return None
+
+
+def _maximum(operator: Operator, case: _Windows | _Adaptive, dtype: np.dtype[Any], index: np.dtype[Any]) -> str | None:
+    call = _Call(operator, case)
+    x = _numbers(call.shape, np.dtype(np.float64))
+    if isinstance(case, _Adaptive):
+        indices = reference.adaptive_max_pool_indices(x, call.out)
+    else:
+        numbers = (case.kernel[-call.axes :], case.stride[-call.axes :], case.pad[-call.axes :])
+        indices = reference.max_pool_indices(x, *numbers, ceil_mode=case.ceil_mode)
+    grad, indices = _numbers(indices.shape, dtype), indices.astype(index)
+    return _first_difference(call.run(grad, indices), call.slow(grad, indices))
+
+
+def _first_difference(got: Array, wanted: Array) -> str | None:
+    different = np.argwhere(got != wanted.astype(got.dtype))
+    return f"{len(different)} elements differ, the first at {tuple(map(int, different[0]))}" if len(different) else None

@@ -1,0 +1,113 @@
+"""Every command serves every operator, as its description is: on the sample of its document."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cli.inside import poolgrad
+
+from poolgrad.cli.line import option
+from poolgrad.contract.operator import Operator
+from poolgrad.contract.parameters import Role
+from poolgrad.operators import REGISTRY
+
+EVERY = pytest.mark.parametrize("operator", REGISTRY.values(), ids=lambda operator: operator.python_name)
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def dtype_of(parameter: Any) -> str:
+    return "int32" if parameter.role is Role.INDICES else "float32"
+
+
+def words(operator: Operator) -> list[str]:
+    """The sample as a line: files for what is read, shapes for what is only described."""
+    sample, line = operator.sample, []
+    for p in operator.inputs:
+        shape, text = sample.shapes[p.name], ",".join(map(str, sample.shapes[p.name]))
+        if p.read:
+            text = f"{p.name}.npy"
+            np.save(text, np.array(sample.values[p.name], dtype_of(p)).reshape(shape))
+        line += [option(p), text]
+    for p in operator.numbers:
+        value = sample.numbers.get(p.name)
+        if isinstance(value, bool):
+            line += [option(p) if value else f"--no-{option(p)[2:]}"]
+        elif value is not None:
+            line += [option(p), ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
+    return line
+
+
+@EVERY
+def test_run_gives_what_the_document_prints(operator: Operator) -> None:
+    files = [word for p in operator.outputs for word in ("-o", f"out_{p.name}.npy")]
+    said = poolgrad("run", operator.name, *words(operator), *files, "--product", operator.products[0].name, "--json")
+    assert said.data["status"] == 0
+    for p in operator.outputs:
+        got, printed = np.load(f"out_{p.name}.npy"), operator.sample.results[p.name]
+        assert got.shape == tuple(operator.sample.shapes[p.name])
+        assert np.array_equal(got.ravel(), np.array(printed, got.dtype))
+    assert poolgrad("compare", f"out_{p.name}.npy", f"out_{p.name}.npy").stdout
+
+
+@EVERY
+def test_check_accepts_it_where_the_operator_is(operator: Operator) -> None:
+    said = poolgrad("check", operator.python_name, *words(operator), "--json").data
+    accepted = {answer["product"] for answer in said["answers"] if answer["accepted"]}
+    assert accepted == {None, *(product.name for product in operator.products)}
+
+
+@EVERY
+def test_check_knows_the_outputs(operator: Operator) -> None:
+    for p in operator.outputs:
+        wrong = ("1,1,1,1,1,1,1:float32", "null")
+        for text in wrong:
+            done = poolgrad("check", operator.name, *words(operator), f"{option(p)}={text}", "--json", expect=1)
+            assert {answer["parameter"] for answer in done.data["answers"]} >= {p.name}
+
+
+@EVERY
+def test_explain_and_support_know_it(operator: Operator) -> None:
+    told = poolgrad("explain", operator.name, "--json").data
+    assert [rule["rule"] for rule in told["rules"] if rule["phase"] == 1] == [check.key for check in operator.checks]
+    cells = [cell for cell in poolgrad("support", "--json").data if cell["operator"] == operator.name]
+    assert {cell["product"] for cell in cells if cell["supported"]} == {None, *(p.name for p in operator.products)}
+    for cell in cells:
+        if cell["supported"]:
+            assert cell["dtypes"]
+            assert cell["formats"]
+            assert bool(cell["index_dtypes"]) == (Role.INDICES in operator.by_role)
+
+
+@EVERY
+def test_view_draws_it_or_says_why_not(operator: Operator) -> None:
+    drawn = Role.GRADIENT in operator.by_role
+    done = poolgrad("view", operator.name, *words(operator), "-o", "a.png", expect=0 if drawn else 2)
+    assert Path("a.png").exists() == drawn
+    if drawn:
+        assert operator.by_role[Role.GRADIENT].name in done.stdout
+
+
+@EVERY
+def test_cases_golden_and_verify_go_together(operator: Operator) -> None:
+    poolgrad("cases", operator.name, "-o", "suite.jsonl")
+    assert all(json.loads(line)["operator"] == operator.name for line in Path("suite.jsonl").read_text().splitlines())
+    tensors = {p.name: {"dtype": dtype_of(p), "shape": operator.sample.shapes[p.name]} for p in operator.tensors}
+    Path("sample.jsonl").write_text(
+        json.dumps({"name": "sample", "operator": operator.name, **tensors, **operator.sample.numbers})
+    )
+    poolgrad("check", "sample.jsonl")
+    assert "1 made" in poolgrad("golden", "sample.jsonl", "-o", "golden").stdout
+    made = sorted(Path("golden/sample").glob("golden*.npy"))
+    assert len(made) == len(operator.outputs)
+    for path in made:
+        shutil.copy(path, path.with_name(path.name.replace("golden", "actual")))
+    assert "1 pass" in poolgrad("verify", "sample.jsonl", "golden").stdout

@@ -1,0 +1,226 @@
+"""Gradients of averages over D, H and W: every way gives the bits of the plainest one, row by row, which is exact."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from depth_operators import avg_pool3d_backward
+from oracle import DTYPES, HALVES, LAYOUTS, Guarded, assert_same_bits, gamma
+from test_paths import ROWS, channels_last, recording, with_limits
+
+import poolgrad
+from poolgrad.base.windows import pooled_size
+from poolgrad.kernels.record import FEW_WINDOWS, LAYERS, LAYERS_IN_ONE_PASS
+from poolgrad.plans import plan
+
+Array = np.ndarray[Any, Any]
+Three = tuple[int, int, int]
+pytestmark = pytest.mark.usefixtures("guarded_scratch")
+
+FLOATS = [dtype for dtype in DTYPES if dtype not in HALVES]
+PLAINEST = ROWS | {"NARROWEST_LAYERS": 1 << 30}
+ONE_PASS = {
+    "NARROWEST_ROLLING": 0,
+    "NARROWEST_DOUBLING": 0,
+    "NARROWEST_REPEATING": 0,
+    "NARROWEST_REPEATING_BEYOND_CACHES": 0,
+}
+WOVEN = dict.fromkeys(ONE_PASS, 1 << 30) | {"NARROWEST_WOVEN": 0, "NARROWEST_TOUCHING": 0, "NARROWEST_LAYERS": 0}
+# Scratch for few rows of a layer at a time, and for all of them.
+BANDS = [{"BAND_OF_LAYERS": 0, "FEWEST_ROWS_OF_LAYERS": 3}, {}]
+
+# Kernel, stride and padding along D: several windows hold a layer, one does, or none.
+DEPTHS = [(3, 2, 1), (3, 1, 1), (2, 1, 0), (5, 1, 2), (8, 1, 4), (2, 2, 0), (1, 1, 0), (3, 3, 1), (1, 2, 0), (2, 3, 1)]
+
+
+def gradient(shape: tuple[int, ...], kernel: Three, stride: Three, pad: Three, dtype: Any, ceil: bool = False) -> Array:
+    """Of mixed signs, with zeros that are negative."""
+    outs = [
+        pooled_size(n, kernel=k, stride=s, pad=p, ceil_mode=ceil)
+        for n, k, s, p in zip(shape[2:], kernel, stride, pad, strict=True)
+    ]
+    grad = np.random.default_rng(sum(outs)).standard_normal((*shape[:2], *outs)).astype(dtype)
+    grad[:, -1] = -0.0
+    return grad
+
+
+def check(
+    cases: list[Any], limits: dict[str, int], dtype: Any, reached: Callable[[plan.Plan], bool], monkeypatch: Any
+) -> None:
+    """The same bits as row by row: as a whole and in parts, to results of several layouts, and nothing beyond."""
+    with monkeypatch.context() as limited:
+        with_limits(limited, PLAINEST)
+        plans = recording(limited)
+        expected = [avg_pool3d_backward(*case) for case in cases]
+        assert {made.kernel for made in plans} <= {"average_rows", "average_whole_planes"}
+    threads = poolgrad.get_num_threads()
+    try:
+        for parts in (1, 5):
+            poolgrad.set_num_threads(parts)
+            with_limits(monkeypatch, limits | {"BYTES_PER_PART": 1})
+            plans = recording(monkeypatch)
+            for case, answer in zip(cases, expected, strict=True):
+                for layout in ("plain", "cropped"):
+                    out = Guarded(answer.shape, dtype, layout)
+                    avg_pool3d_backward(Guarded.holding(case[0], layout).array, *case[1:], out=out.array)
+                    assert_same_bits(np.ascontiguousarray(out.array), answer)
+                    out.assert_untouched()
+            assert all(reached(made) for made in plans)
+    finally:
+        poolgrad.set_num_threads(threads)
+
+
+def is_layered(made: plan.Plan) -> bool:
+    return made.kernel in LAYERS or made.kernel in LAYERS_IN_ONE_PASS
+
+
+def overlaps(made: plan.Plan) -> bool:
+    """Whether several windows along D hold an element."""
+    (kernel, *_), (stride, *_), (out, *_) = (made.record[0][name] for name in ("kernel", "stride", "out"))
+    return bool(kernel > stride and out > 1)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("limits", BANDS, ids=str)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_layers_in_one_pass(dtype: Any, limits: dict[str, int], streamed: bool, monkeypatch: Any) -> None:
+    """The usual windows: rows that fill no vectors, an odd number of rows and columns, any windows along D."""
+    cases = []
+    for (k, s, p), (depth, height), width, plane in itertools.product(
+        DEPTHS, ((7, 6), (5, 9)), (16, 19), ((3, 1, 1), (3, 2, 1), (2, 2, 0))
+    ):
+        if depth + 2 * p < k or (plane[0] == 2 and (height % 2 or width % 2)):
+            continue
+        numbers = tuple(zip((k, s, p), plane, plane, strict=True))
+        shape = (2, 2, depth, height, width)
+        cases.append((gradient(shape, *numbers, dtype), shape, *numbers))
+    more = {"STREAM_FROM": 0} if streamed else {}
+
+    def reached(made: plan.Plan) -> bool:
+        if overlaps(made) and made.record[0]["kernel"][2] == 3:
+            return made.kernel in LAYERS_IN_ONE_PASS
+        return is_layered(made) if overlaps(made) else made.kernel.startswith(("average_k", "average_touching"))
+
+    check(cases, ONE_PASS | {"NARROWEST_LAYERS": 0} | limits | more, dtype, reached, monkeypatch)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_layers_of_few_windows(dtype: Any, name: str, monkeypatch: Any) -> None:
+    """All windows along W that there is a kernel for; both countings, ceil mode, a divisor of the caller's own."""
+    kernel, stride, phase = LAYERS[name]
+    cases = []
+    for (k, s, p), width, more in itertools.product(
+        DEPTHS[:4], (8 * stride + 9, 8 * stride + 16), ((False, True, 0), (True, False, 0), (False, True, -7))
+    ):
+        shape = (2, 2, 9, 11, max(width, 16))
+        numbers = ((k, kernel, kernel), (s, stride, stride), (p, phase, phase))
+        cases.append((gradient(shape, *numbers, dtype, more[0]), shape, *numbers, *more))
+    for limits in BANDS:
+        check(cases, WOVEN | limits, dtype, lambda made: made.kernel == name or not overlaps(made), monkeypatch)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("window", [(3, 2, 1), (3, 1, 1), (2, 2, 0), (4, 3, 1)], ids=str)
+def test_every_layout(window: Three, dtype: Any, monkeypatch: Any) -> None:
+    """Also where layers do not follow each other in the steps of rows, and where channels lie side by side."""
+    numbers = tuple((number,) * 3 for number in window)
+    shape = (2, 9, 5, 7, 18)
+    grad = gradient(shape, *numbers, dtype)
+    with monkeypatch.context() as limited:
+        with_limits(limited, PLAINEST)
+        expected = avg_pool3d_backward(grad, shape, *numbers)
+    poolgrad.run.calls.forget_calls()
+    for layout, of_grad in itertools.product(LAYOUTS, LAYOUTS):
+        if layout == of_grad or "plain" in (layout, of_grad):
+            out = Guarded(shape, dtype, layout)
+            avg_pool3d_backward(Guarded.holding(grad, of_grad).array, shape, *numbers, out=out.array)
+            assert_same_bits(np.ascontiguousarray(out.array), expected)
+            out.assert_untouched()
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("window", [(3, 2, 1), (3, 1, 1)], ids=str)
+def test_sums_against_fractions(window: Three, dtype: Any, monkeypatch: Any) -> None:
+    """One division and at most ``additions`` additions to each term."""
+    with_limits(monkeypatch, ONE_PASS)
+    plans = recording(monkeypatch)
+    kernel, stride, pad = window
+    numbers, shape = tuple((number,) * 3 for number in window), (1, 1, 5, 4, 17)
+    grad = gradient((1, 2, *shape[2:]), *numbers, dtype)[:, :1]
+    got = avg_pool3d_backward(np.ascontiguousarray(grad), shape, *numbers)
+    assert is_layered(plans[-1])
+    unit = Fraction(1, 2 ** (53 if dtype == np.float64 else 24))
+    runs = [
+        [[o for o in range(out) if 0 <= i + pad - o * stride < kernel] for i in range(size)]
+        for size, out in zip(shape[2:], grad.shape[2:], strict=True)
+    ]
+    for place in np.ndindex(shape[2:]):
+        windows = [run[i] for run, i in zip(runs, place, strict=True)]
+        terms = [Fraction(float(grad[0, 0][at])) / kernel**3 for at in itertools.product(*windows)]
+        additions = sum(len(axis) - 1 for axis in windows)
+        error = abs(Fraction(float(got[0, 0][place])) - sum(terms))
+        assert error <= gamma(1 + additions, unit) * sum(abs(term) for term in terms)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_nan_stays_in_its_windows(value: float, monkeypatch: Any) -> None:
+    with_limits(monkeypatch, ONE_PASS)
+    for at, window in itertools.product([(0, 0, 0), (2, 3, 9), (4, 6, 17)], [(3, 1, 1), (3, 2, 1)]):
+        numbers, shape = tuple((number,) * 3 for number in window), (1, 1, 5, 7, 18)
+        grad = gradient((1, 2, *shape[2:]), *numbers, np.float32)[:, :1].copy()
+        at = tuple(min(i, n - 1) for i, n in zip(at, grad.shape[2:], strict=True))
+        grad[0, 0][at] = value
+        got = avg_pool3d_backward(grad, shape, *numbers)
+        kernel, stride, pad = window
+        held = tuple(slice(max(o * stride - pad, 0), o * stride - pad + kernel) for o in at)
+        expected = np.zeros(shape[2:], bool)
+        expected[held] = True
+        assert np.array_equal(~np.isfinite(got[0, 0]), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_adaptive_windows_of_several_lengths_along_depth(dtype: Any, monkeypatch: Any) -> None:
+    """Two of them may hold a layer, or more where there are fewer layers than windows; of one length along H and W."""
+    plans = recording(monkeypatch)
+    for depth, windows in ((5, 3), (7, 4), (3, 8), (2, 9)):
+        shape = (2, 3, depth, 6, 32)
+        grad = np.random.default_rng(depth).standard_normal((2, 3, windows, 3, 16)).astype(dtype)
+        with monkeypatch.context() as limited:
+            with_limits(limited, PLAINEST)
+            expected = poolgrad.adaptive_avg_pool3d_backward(grad, shape)
+        with_limits(monkeypatch, WOVEN)
+        assert_same_bits(poolgrad.adaptive_avg_pool3d_backward(grad, shape), expected)
+        assert [made.kernel for made in plans[-2:]] == ["average_rows", "average_layers_2_2_0"]
+
+
+def test_large_layers_go_row_by_row(monkeypatch: Any) -> None:
+    """Slots that no scratch holds, and sums that are put together."""
+    plans = recording(monkeypatch)
+    for limits, kernel in (({"PART_BUDGET": 1 << 12}, 3), ({}, 9)):
+        with_limits(monkeypatch, limits)
+        shape = (1, 1, 9, 9, 40)
+        numbers = ((kernel, 3, 3), (1, 1, 1), (kernel // 2, 1, 1))
+        avg_pool3d_backward(gradient((1, 2, *shape[2:]), *numbers, np.float32)[:, :1].copy(), shape, *numbers)
+    assert not any(is_layered(made) for made in plans)
+    assert len(plans) == 2
+
+
+def test_channels_side_by_side_have_a_way_of_their_own(monkeypatch: Any) -> None:
+    plans = recording(monkeypatch)
+    shape, numbers = (1, 16, 5, 7, 18), ((3,) * 3, (1,) * 3, (1,) * 3)
+    grad = gradient(shape, *numbers, np.float32)
+    x = channels_last(np.zeros(shape, np.float32))
+    assert_same_bits(
+        np.ascontiguousarray(avg_pool3d_backward(channels_last(grad), x, *numbers)),
+        avg_pool3d_backward(grad, shape, *numbers),
+    )
+    assert [made.kernel for made in plans] == ["average_channels_last", "average_layers_k3s1"]
+    assert set(LAYERS) == {name.replace("few_windows", "layers") for name in FEW_WINDOWS}
+    assert math.prod(shape) == x.size

@@ -1,0 +1,341 @@
+"""Gradients of maxima over D, H and W: every way gives the bits of plain additions in ascending order."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from depth_operators import MAX, adaptive_max_pool3d_backward, max_pool3d_backward
+from oracle import DTYPES, HALVES, INDEX_DTYPES, LAYOUTS, Guarded, assert_same_bits
+
+import poolgrad
+from poolgrad.base.windows import Windows, pooled_size
+from poolgrad.plans import maximum as plan_maximum
+from poolgrad.plans import plan
+from poolgrad.run.calls import forget_calls
+
+Array = np.ndarray[Any, Any]
+Three = tuple[int, int, int]
+pytestmark = pytest.mark.usefixtures("guarded_scratch")
+
+FLOATS = [dtype for dtype in DTYPES if dtype not in HALVES]
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kernels of all plans that are made from now on; work is split as far as there are threads."""
+    kernels: list[str] = []
+    original = poolgrad.run.prepared.prepare
+
+    def watch(*arguments: Any) -> plan.Plan:
+        made = original(*arguments)
+        kernels.append(made.kernel)
+        return made
+
+    monkeypatch.setattr(poolgrad.run.prepared, "prepare", watch)
+    monkeypatch.setattr(plan, "BYTES_PER_PART", 1)
+    return kernels
+
+
+@pytest.fixture(params=[1, 3])
+def threads(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = poolgrad.get_num_threads()
+    poolgrad.set_num_threads(request.param)
+    yield
+    poolgrad.set_num_threads(before)
+
+
+@pytest.fixture
+def beyond_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if all tensors were larger than these."""
+    monkeypatch.setattr(plan, "STREAM_FROM", 0)
+
+
+def fixed(sizes: Sequence[int], kernel: Three, stride: Three, pad: Three = (0, 0, 0), dilation: int = 1) -> Any:
+    """Windows along each axis."""
+    return [
+        Windows(n, pooled_size(n, kernel=k, stride=s, pad=p, dilation=dilation, ceil_mode=False), k, s, p, dilation)
+        for n, k, s, p in zip(sizes, kernel, stride, pad, strict=True)
+    ]
+
+
+def gradients_and_indices(outer: tuple[int, int], axes: Any, dtype: Any, index_dtype: Any) -> tuple[Array, Array]:
+    """Random gradients with special values among them, and an index inside each window."""
+    random = np.random.default_rng(sum(w.size * w.out for w in axes) + outer[1])
+    grad = random.standard_normal((*outer, *(w.out for w in axes))).astype(dtype)
+    places = random.permutation(grad.size)[:6]
+    grad.reshape(-1)[places] = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, -0.0], dtype)[: places.size]
+    indices = np.zeros(grad.shape, np.int64)
+    for axis, w in enumerate(axes):
+        here = np.stack([random.choice(w.places(o), np.delete(grad.shape, axis + 2)) for o in range(w.out)], axis + 2)
+        indices = indices * w.size + here
+    return grad, indices.astype(index_dtype)
+
+
+def added_up(grad: Array, indices: Array, shape: tuple[int, ...]) -> Array:
+    """The answer."""
+    compute = np.float64 if grad.dtype == np.float64 else np.float32
+    planes, size = math.prod(shape[:2]), math.prod(shape[2:])
+    total = np.zeros((planes, size), compute)
+    with np.errstate(invalid="ignore"):
+        where = (np.arange(planes)[:, None], indices.reshape(planes, -1))
+        np.add.at(total, where, grad.reshape(planes, -1).astype(compute))
+        return total.reshape(shape).astype(grad.dtype)
+
+
+GEOMETRIES = [
+    ("overlapping", (5, 6, 7), (3, 3, 3), (2, 2, 2), (1, 1, 1), 1),
+    ("overlapping closely", (4, 5, 3), (3, 2, 3), (1, 1, 1), (1, 0, 1), 1),
+    ("touching", (5, 4, 18), (2, 2, 2), (2, 2, 2), (0, 0, 0), 1),
+    ("dilated", (7, 6, 9), (2, 3, 2), (2, 1, 3), (1, 1, 0), 2),
+    ("apart", (7, 7, 7), (1, 2, 1), (3, 3, 2), (0, 1, 0), 1),
+    ("one layer", (1, 6, 7), (1, 3, 3), (1, 2, 2), (0, 1, 1), 1),
+    ("more windows than layers", (1, 6, 7), (2, 3, 3), (1, 2, 2), (1, 1, 1), 1),
+    ("rows of one", (6, 1, 7), (3, 1, 3), (2, 1, 2), (1, 0, 1), 1),
+    ("columns of one", (6, 5, 1), (3, 3, 1), (2, 2, 1), (1, 1, 0), 1),
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("geometry", GEOMETRIES, ids=lambda case: case[0])
+@pytest.mark.parametrize("channels", [3, 8])
+def test_every_layout(geometry: Any, channels: int, dtype: Any, taken: list[str]) -> None:
+    """Also where layers do not follow each other in the steps of rows, in any of the three tensors."""
+    _, sizes, *numbers = geometry
+    axes, shape = fixed(sizes, *numbers), (2, channels, *sizes)
+    for index_dtype in INDEX_DTYPES:
+        grad, indices = gradients_and_indices(shape[:2], axes, dtype, index_dtype)
+        expected = added_up(grad, indices, shape)
+        for layout in LAYOUTS:
+            plain = "plain"
+            for layouts in ((layout, plain, plain), (plain, layout, plain), (plain, plain, layout), (layout,) * 3):
+                inputs = [Guarded.holding(grad, layouts[0]).array, Guarded.holding(indices, layouts[1]).array]
+                out = Guarded(shape, dtype, layouts[2])
+                max_pool3d_backward(inputs[0], shape, inputs[1], *numbers, out=out.array)
+                assert_same_bits(np.ascontiguousarray(out.array), expected)
+                out.assert_untouched()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("outs", [(2, 3, 4), (3, 2, 9), (5, 7, 6), (1, 1, 1), (7, 3, 20)], ids=str)
+def test_adaptive_windows(outs: Three, dtype: Any, taken: list[str]) -> None:
+    """Longer and shorter ones, of one length, and more of them than elements."""
+    sizes = (6, 5, 18)
+    axes, shape = [Windows(n, o, adaptive=True) for n, o in zip(sizes, outs, strict=True)], (2, 3, *sizes)
+    for index_dtype in INDEX_DTYPES:
+        grad, indices = gradients_and_indices((2, 3), axes, dtype, index_dtype)
+        expected = added_up(grad, indices, shape)
+        for layout in ("plain", "cropped", "channels last"):
+            out = Guarded(shape, dtype, layout)
+            adaptive_max_pool3d_backward(grad, shape, indices, out=out.array)
+            assert_same_bits(np.ascontiguousarray(out.array), expected)
+            out.assert_untouched()
+
+
+def test_channels_last_format() -> None:
+    sizes = (5, 6, 7)
+    grad, indices = gradients_and_indices((2, 3), fixed(sizes, (3, 3, 3), (2, 2, 2)), np.float32, np.int64)
+    moved = [np.ascontiguousarray(np.moveaxis(a, 1, -1)) for a in (grad, indices)]
+    got = max_pool3d_backward(moved[0], (2, *sizes, 3), moved[1], 3, 2, data_format="NDHWC")
+    assert_same_bits(np.ascontiguousarray(np.moveaxis(got, -1, 1)), added_up(grad, indices, (2, 3, *sizes)))
+
+
+WAYS = [
+    ("max_touching_2", (5, 7, 34), (2, 2, 2), np.float32, "plain"),
+    ("max_touching_3", (7, 9, 28), (3, 3, 3), np.float64, "plain"),
+    ("max_touching_4", (4, 8, 34), (2, 4, 4), np.float32, "cropped"),
+    ("max_touching_3", (3, 9, 28), (1, 3, 3), np.float16, "plain"),
+    ("max_touching_pairs", (5, 7, 34), (2, 2, 2), np.float16, "plain"),
+    ("max_touching_pairs", (5, 7, 34), (2, 2, 2), np.float16, "cropped"),
+    ("scatter_bands", (9, 15, 16), (5, 5, 5), np.float16, "plain"),
+    ("scatter_dense", (5, 6, 7), (2, 2, 2), np.float32, "plain"),
+    ("scatter_dense", (5, 6, 7), (2, 2, 2), np.float16, "plain"),
+    ("scatter", (5, 6, 7), (2, 2, 2), np.float32, "cropped"),
+    ("scatter", (5, 6, 7), (2, 2, 2), np.float16, "cropped"),
+    ("scatter_channels_last", (5, 6, 7), (2, 2, 2), np.float32, "channels last"),
+    ("scatter_channels_last", (5, 6, 7), (2, 2, 2), np.float32, "channels last apart"),
+]
+
+
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_indices_that_went_astray(
+    way: Any, index_dtype: Any, taken: list[str], threads: None, beyond_caches: None
+) -> None:
+    """One index names every other place of its volume in turn, or all name any: added where they point."""
+    kernel, sizes, size, dtype, layout = way
+    shape, volume = (2, 3, *sizes), math.prod(sizes)
+    grad, good = gradients_and_indices((2, 3), fixed(sizes, size, size), dtype, index_dtype)
+    random = np.random.default_rng(3)
+    layout_of_inputs = "channels last" if "channels last" in layout else "plain"
+    for at, place in [(None, 0), *zip(np.ndindex(good.shape), random.integers(0, volume, good.size), strict=False)]:
+        indices = good.copy()
+        if at is None:
+            indices[...] = random.integers(0, volume, indices.shape)
+        else:
+            indices[at] = place
+        out = Guarded(shape, dtype, layout)
+        inputs = [Guarded.holding(a, layout_of_inputs).array for a in (grad, indices)]
+        max_pool3d_backward(inputs[0], shape, inputs[1], size, out=out.array)
+        assert_same_bits(np.ascontiguousarray(out.array), added_up(grad, indices, shape))
+        out.assert_untouched()
+    assert set(taken) == {kernel}
+
+
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_the_first_bad_index_is_named(
+    way: Any, index_dtype: Any, taken: list[str], threads: None, beyond_caches: None
+) -> None:
+    """Counted over planes, layers, rows and columns; no other element of any tensor is read or written."""
+    kernel, sizes, size, dtype, layout = way
+    shape, volume = (2, 3, *sizes), math.prod(sizes)
+    grad, good = gradients_and_indices((2, 3), fixed(sizes, size, size), dtype, index_dtype)
+    layout_of_inputs = "channels last" if "channels last" in layout else "plain"
+    values = [-1, volume, 2**31 - 1, -(2**31)]
+    if index_dtype == np.int64:
+        values += [2**32 + int(good[1, 1, 0, 0, 0]), -(2**32), -(2**63)]
+    places = list(np.ndindex(good.shape))
+    for at, value in itertools.product(places[:: max(len(places) // 23, 1)], values):
+        indices = good.copy()
+        indices[at] = value
+        indices[1, 2, -1, -1, -1] = volume
+        out = Guarded(shape, dtype, layout)
+        inputs = [Guarded.holding(a, layout_of_inputs).array for a in (grad, indices)]
+        named = rf"indices\[{', '.join(map(str, at))}\] = {value} is outside its plane of {'x'.join(map(str, sizes))}"
+        with pytest.raises(poolgrad.IndexRangeError, match=named):
+            max_pool3d_backward(inputs[0], shape, inputs[1], size, out=out.array)
+        out.assert_untouched()
+    assert set(taken) == {kernel}
+
+
+TILES = [
+    ((2, 2, 2), (2, 2, 2)),
+    ((3, 3, 3), (3, 3, 3)),
+    ((2, 4, 4), (2, 4, 4)),
+    ((1, 2, 2), (1, 2, 2)),
+    ((1, 3, 3), (1, 3, 3)),
+    ((1, 4, 3), (1, 4, 4)),
+    ((3, 2, 2), (5, 2, 2)),
+    ((2, 3, 2), (3, 3, 3)),
+    ((4, 1, 2), (4, 2, 2)),
+]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_windows_that_touch(
+    dtype: Any, index_dtype: Any, streamed: bool, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every remainder of layers, rows and columns, exact to the last byte."""
+    if streamed:
+        monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    for (kernel, stride), windows, spare in itertools.product(TILES, (8, 9, 15, 16, 17), range(3)):
+        sizes = tuple(o * s + min(spare, s - 1) for o, s in zip((3, 2, windows), stride, strict=True))
+        shape = (2, 2, *sizes)
+        axes = [Windows(n, o, k, s) for n, o, k, s in zip(sizes, (3, 2, windows), kernel, stride, strict=True)]
+        if any(pooled_size(w.size, kernel=w.kernel, stride=w.stride, pad=0, ceil_mode=False) != w.out for w in axes):
+            continue
+        grad, indices = gradients_and_indices((2, 2), axes, dtype, index_dtype)
+        expected = added_up(grad, indices, shape)
+        held = [Guarded.holding(values).array for values in (grad, indices)]
+        for layout in ("plain", "misaligned", "cropped"):
+            forget_calls()
+            out = Guarded(shape, dtype, layout)
+            max_pool3d_backward(held[0], shape, held[1], kernel, stride, out=out.array)
+            assert_same_bits(np.ascontiguousarray(out.array), expected)
+            out.assert_untouched()
+            if dtype in HALVES and stride[2] == 2:
+                assert taken.pop() == "max_touching_pairs"
+            elif (stride[0] == 1 and (layout == "plain" or dtype not in HALVES)) or (streamed and dtype not in HALVES):
+                assert taken.pop() == f"max_touching_{stride[2]}"
+            else:
+                assert taken.pop().startswith("scatter")
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("stride", [2, 3, 4])
+def test_rows_that_are_streamed(stride: int, dtype: Any, taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every length of a last group of windows, where memory can be streamed to, and where it can't; one thread, so that
+    there are volumes with another one behind them and one without."""
+    monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    monkeypatch.setattr(plan, "BYTES_PER_PART", 1 << 30)
+    size = np.dtype(dtype).itemsize
+    for width, index_dtype in itertools.product(range(stride * 8, stride * 8 + 34), INDEX_DTYPES):
+        sizes = (5, 2 * stride + width % 2, width)
+        shape, numbers = (1, 2, *sizes), ((2, stride, stride),) * 2
+        grad, indices = gradients_and_indices((1, 2), fixed(sizes, *numbers), dtype, index_dtype)
+        expected = added_up(grad, indices, shape)
+        held = [Guarded.holding(values).array for values in (grad, indices)]
+        for offset in (16, 24):
+            room = np.full(expected.size + 1024, 77, dtype)
+            begin = (offset - room.ctypes.data) % 4096 // size % 512 + 16
+            begin += (offset - room.ctypes.data - begin * size) % 16 // size
+            out = room[begin : begin + expected.size].reshape(shape)
+            max_pool3d_backward(held[0], shape, held[1], numbers[0], out=out)
+            assert_same_bits(out, expected)
+            out[...] = 77
+            assert (room == 77).all()
+        assert set(taken) == {f"max_touching_{stride}"}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_bands_of_layers(
+    dtype: Any, streamed: bool, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bands of one layer of windows, of some, and of all but the last; windows that overlap, touch, or leave out."""
+    if streamed:
+        monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    geometries = ((3, 2, 1), (3, 1, 1), (5, 2, 2), (2, 1, 0), (1, 1, 0), (2, 5, 1), (7, 1, 3))
+    for (kernel, stride, pad), sizes in itertools.product(geometries, ((9, 5, 5), (8, 7, 6))):
+        numbers = ((kernel,) * 3, (stride,) * 3, (pad,) * 3)
+        if min(sizes) + 2 * pad < kernel:
+            continue
+        shape, area = (2, 2, *sizes), sizes[1] * sizes[2]
+        for band, index_dtype in itertools.product((1, 3 * stride * area, (sizes[0] - 1) * area), INDEX_DTYPES):
+            grad, indices = gradients_and_indices((2, 2), fixed(sizes, *numbers), dtype, index_dtype)
+            monkeypatch.setattr(plan_maximum, "BAND", min(band, math.prod(sizes) - 1))
+            forget_calls()
+            out = Guarded(shape, dtype)
+            max_pool3d_backward(grad, shape, indices, *numbers, out=out.array)
+            assert taken.pop() == "scatter_bands"
+            assert_same_bits(out.array, added_up(grad, indices, shape))
+            out.assert_untouched()
+
+
+def test_volumes_beyond_32_bits_are_scattered() -> None:
+    """Their places are compared in 32 bits by no kernel."""
+    assert MAX.axes == "DHW"
+    shape = (1, 1, 2, 2**15, 2**15)
+    made = described_plan(shape, (1, 1, 1, 2**14, 2**14), 2)
+    assert made.kernel == "scatter_dense"
+
+
+def described_plan(shape: tuple[int, ...], pooled: tuple[int, ...], kernel: int) -> plan.Plan:
+    """A plan of tensors that nobody has."""
+    from poolgrad.base.dtypes import FLOAT32, INT64
+    from poolgrad.base.products import ANY
+    from poolgrad.base.tensor import Tensor, contiguous_strides
+    from poolgrad.contract.engine import prepare
+
+    def tensor(dtype: Any, sizes: tuple[int, ...]) -> Tensor:
+        return Tensor(dtype, sizes, contiguous_strides(sizes, dtype.itemsize), "ND")
+
+    values = {
+        "gradOutput": tensor(FLOAT32, pooled),
+        "self": tensor(FLOAT32, shape),
+        "indices": tensor(INT64, pooled),
+        "gradInput": tensor(FLOAT32, shape),
+        "kernelSize": (kernel,),
+        "stride": (),
+        "padding": (0,),
+        "dilation": (1,),
+        "ceilMode": False,
+    }
+    return prepare(MAX, ANY, values, 1)
