@@ -12,7 +12,7 @@ import pytest
 from cases.files import LINE_MAX, write
 
 from poolgrad.cases import read_cases, verification, work
-from poolgrad.cases.golden import make_golden
+from poolgrad.cases.golden import Entry, make_golden
 from poolgrad.cases.lines import digest
 from poolgrad.cases.naming import directory_name
 
@@ -55,11 +55,11 @@ def test_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return answer
 
     monkeypatch.setattr(verification, "judge_tensors", watch)
-    entries = {case.name: (0, digest(case))}
+    entries = {case.name: Entry(0, digest(case), None)}
     with pytest.raises(KeyboardInterrupt):
         list(verification.verify([case], entries, tmp_path, tmp_path, standard=None, jobs=1))
     assert ends == ["_Stopped"]
-    assert sum(seen) < case.output.count
+    assert sum(seen) < case.tensor("gradInput").count
 
 
 def test_digests_of_files_that_have_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

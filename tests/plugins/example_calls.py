@@ -59,7 +59,7 @@ def parameters(operator: str, dtype: Any = np.float32, index: Any = np.int32) ->
     sizes, outs = (2, 3, *SIZES[-axes:]), (2, 3, *OUTS[-axes:])
     x = np.random.default_rng(7).permutation(math.prod(sizes)).reshape(sizes).astype(dtype)
     values = (OVERLAPPING if takes_indices(operator) else TOUCHING) | OTHERS
-    values |= {Role.GRADIENT: numbers(outs, dtype), Role.INPUT: x, Role.RESULT: np.empty_like(x)}
+    values |= {Role.GRADIENT: numbers(outs, dtype), Role.INPUT: x, Role.RESULT: np.full_like(x, 7)}
     values[Role.INDICES] = np.full(outs, -5, index)
     return {p.name: values[p.role] for p in REGISTRY[operator].parameters}
 
