@@ -17,7 +17,8 @@ def cache_directory() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     # A path that still begins with "~" means that there is no home directory.
     usual = Path(base) / "poolgrad"
-    return _among_temporary_files() if base.startswith("~") or not can_be_written(usual) else usual
+    useful = not base.startswith("~") and (can_be_written(usual) or _was_filled(usual))
+    return usual if useful else _among_temporary_files()
 
 
 @cache
@@ -27,6 +28,15 @@ def can_be_written(directory: Path) -> bool:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):
             return True
+    except OSError:
+        return False
+
+
+@cache
+def _was_filled(directory: Path) -> bool:
+    """Whether somebody put things into a directory that is read-only now, as images of containers have them."""
+    try:
+        return any(directory.iterdir())
     except OSError:
         return False
 
