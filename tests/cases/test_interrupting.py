@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,7 @@ def test_digests_of_files_that_have_their_names(tmp_path: Path, monkeypatch: pyt
             blocks.append(len(block))
             if len(blocks) == 1:
                 interrupt()
+            time.sleep(0.001)  # so that not even a hurried worker could take all of them
             self.digest.update(block)
 
         def hexdigest(self) -> str:
@@ -88,5 +90,5 @@ def test_digests_of_files_that_have_their_names(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(work, "HASHED_AT_ONCE", 256)
     with pytest.raises(KeyboardInterrupt):
         make_golden([case], root, jobs=1, facts={})
-    assert len(blocks) < 16 * 2048 * 2048 // 256, "all of them were read first"
+    assert sum(blocks) < 4 * 2048 * 2048, "all of it was read first"
     assert not list(root.iterdir())

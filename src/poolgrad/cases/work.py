@@ -108,6 +108,8 @@ class Work:
         self._arrays.clear()
         _drop(self._output)
         _drop(self._inputs)
+        if (self.directory / RECORD).exists():
+            return  # it is finished, only nobody has taken note of it
         with contextlib.suppress(OSError):
             for name in self.case.tensors:  # they may have got their names already
                 (self.directory / file_of(self.case, name)).unlink(missing_ok=True)
