@@ -1,7 +1,7 @@
 """Where an array's address stands in NumPy's object, for compiled code to read it.
 
 ``ctypes.data`` takes as long as a small call. Whether the address stands there is looked at once; where it does not,
-and without the GIL, ``data_of`` asks NumPy.
+and without the GIL, ``run/calls.py`` asks NumPy.
 """
 
 from __future__ import annotations
