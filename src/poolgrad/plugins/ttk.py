@@ -43,7 +43,7 @@ class _WithIndices(_Golden):
         operator = REGISTRY[cls.operator]
         arguments = bound(operator, positional, named)
         call = described(operator, arguments, formats=_formats(operator, named))
-        if is_legal(call):
+        if is_legal(call) and call.tensor(Role.INDICES).count:
             x, where = (operator.by_role[role].name for role in (Role.INPUT, Role.INDICES))
             _, indices = forward(call, arguments[x])
             write(arguments[where], indices)
