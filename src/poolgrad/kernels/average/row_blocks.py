@@ -3,8 +3,8 @@
 Gradient rows are cut into blocks as long as the longest run of windows, from the plane's first on. A run is then the
 end of one block and the beginning of the next, or one of these alone: a total grows with the block that is being
 expanded, and when the block is whole its rows are turned into sums to its end. Nothing is subtracted, and blocks begin
-at fixed rows, so that the order of additions depends on an element's place alone. Each layer that holds the result's has
-blocks of its own; their sums are added last.
+at fixed rows, so that the order of additions depends on an element's place alone. Each layer of gradients has blocks of
+its own; their sums are added last.
 """
 
 from __future__ import annotations
