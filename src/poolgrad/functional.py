@@ -1,5 +1,6 @@
 """The Pythonic functions, from the files of their operators. Made by tools/make_docs.py."""
 
+from .operators.adaptive_avg_pool2d_backward import adaptive_avg_pool2d_backward as adaptive_avg_pool2d_backward
 from .operators.adaptive_avg_pool3d_backward import adaptive_avg_pool3d_backward as adaptive_avg_pool3d_backward
 from .operators.adaptive_max_pool2d_backward import adaptive_max_pool2d_backward as adaptive_max_pool2d_backward
 from .operators.avg_pool2d_backward import avg_pool2d_backward as avg_pool2d_backward
@@ -8,6 +9,7 @@ from .operators.max_pool2d_with_indices_backward import (
 )
 
 __all__ = [
+    "adaptive_avg_pool2d_backward",
     "adaptive_avg_pool3d_backward",
     "adaptive_max_pool2d_backward",
     "avg_pool2d_backward",

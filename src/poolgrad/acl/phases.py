@@ -2,6 +2,8 @@
 
 from .operators import PHASES
 
+aclnnAdaptiveAvgPool2dBackwardGetWorkspaceSize = PHASES["aclnnAdaptiveAvgPool2dBackwardGetWorkspaceSize"]
+aclnnAdaptiveAvgPool2dBackward = PHASES["aclnnAdaptiveAvgPool2dBackward"]
 aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize = PHASES["aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize"]
 aclnnAdaptiveAvgPool3dBackward = PHASES["aclnnAdaptiveAvgPool3dBackward"]
 aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize = PHASES["aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize"]
@@ -12,6 +14,8 @@ aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize = PHASES["aclnnMaxPool2dWithIn
 aclnnMaxPool2dWithIndicesBackward = PHASES["aclnnMaxPool2dWithIndicesBackward"]
 
 __all__ = [
+    "aclnnAdaptiveAvgPool2dBackward",
+    "aclnnAdaptiveAvgPool2dBackwardGetWorkspaceSize",
     "aclnnAdaptiveAvgPool3dBackward",
     "aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize",
     "aclnnAdaptiveMaxPool2dBackward",

@@ -73,11 +73,16 @@ def _formats(operator: Operator, named: Mapping[str, Any]) -> dict[str, str] | N
 
 # generated: spec
 __spec__ = {  # type: ignore[assignment] # Python has another use for this name, TTK this one
+    "aclnnAdaptiveAvgPool2dBackward": "AdaptiveAvgPool2dBackward",
     "aclnnAdaptiveAvgPool3dBackward": "AdaptiveAvgPool3dBackward",
     "aclnnAdaptiveMaxPool2dBackward": "AdaptiveMaxPool2dBackward",
     "aclnnAvgPool2dBackward": "AvgPool2dBackward",
     "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
 }
+
+
+class AdaptiveAvgPool2dBackward(_Golden):
+    operator = "aclnnAdaptiveAvgPool2dBackward"
 
 
 class AdaptiveAvgPool3dBackward(_Golden):

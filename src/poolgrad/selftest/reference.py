@@ -252,6 +252,11 @@ def adaptive_avg_pool3d_backward(grad_output: Array, x_shape: Sequence[int]) -> 
     return _adaptive_average(grad_output, x_shape, 3)
 
 
+def adaptive_avg_pool2d_backward(grad_output: Array, x_shape: Sequence[int]) -> Array:
+    """The same over height and width."""
+    return _adaptive_average(grad_output, x_shape, 2)
+
+
 def _adaptive_average(grad_output: Array, x_shape: Sequence[int], axes: int) -> Array:
     sizes = zip(x_shape[-axes:], grad_output.shape[-axes:], strict=True)
     windows = [adaptive_windows(size, count) for size, count in sizes]
