@@ -10,6 +10,8 @@ aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize = PHASES["aclnnAdaptiveMaxPool2dB
 aclnnAdaptiveMaxPool2dBackward = PHASES["aclnnAdaptiveMaxPool2dBackward"]
 aclnnAvgPool2dBackwardGetWorkspaceSize = PHASES["aclnnAvgPool2dBackwardGetWorkspaceSize"]
 aclnnAvgPool2dBackward = PHASES["aclnnAvgPool2dBackward"]
+aclnnAvgPool3dBackwardGetWorkspaceSize = PHASES["aclnnAvgPool3dBackwardGetWorkspaceSize"]
+aclnnAvgPool3dBackward = PHASES["aclnnAvgPool3dBackward"]
 aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize = PHASES["aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize"]
 aclnnMaxPool2dWithIndicesBackward = PHASES["aclnnMaxPool2dWithIndicesBackward"]
 
@@ -22,6 +24,8 @@ __all__ = [
     "aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize",
     "aclnnAvgPool2dBackward",
     "aclnnAvgPool2dBackwardGetWorkspaceSize",
+    "aclnnAvgPool3dBackward",
+    "aclnnAvgPool3dBackwardGetWorkspaceSize",
     "aclnnMaxPool2dWithIndicesBackward",
     "aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize",
 ]

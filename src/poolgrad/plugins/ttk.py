@@ -77,6 +77,7 @@ __spec__ = {  # type: ignore[assignment] # Python has another use for this name,
     "aclnnAdaptiveAvgPool3dBackward": "AdaptiveAvgPool3dBackward",
     "aclnnAdaptiveMaxPool2dBackward": "AdaptiveMaxPool2dBackward",
     "aclnnAvgPool2dBackward": "AvgPool2dBackward",
+    "aclnnAvgPool3dBackward": "AvgPool3dBackward",
     "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
 }
 
@@ -95,6 +96,10 @@ class AdaptiveMaxPool2dBackward(_WithIndices):
 
 class AvgPool2dBackward(_Golden):
     operator = "aclnnAvgPool2dBackward"
+
+
+class AvgPool3dBackward(_Golden):
+    operator = "aclnnAvgPool3dBackward"
 
 
 class MaxPool2dWithIndicesBackward(_WithIndices):

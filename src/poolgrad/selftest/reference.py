@@ -247,6 +247,9 @@ def avg_pool2d_backward(
     return _average(rounded_to(round_to, grad_output) if round_to else grad_output, x_shape, axes, divisor)
 
 
+avg_pool3d_backward = avg_pool2d_backward
+
+
 def adaptive_avg_pool3d_backward(grad_output: Array, x_shape: Sequence[int]) -> Array:
     """The same over depth, height and width, with windows that follow from the two shapes."""
     return _adaptive_average(grad_output, x_shape, 3)
