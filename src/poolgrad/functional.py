@@ -8,6 +8,9 @@ from .operators.avg_pool3d_backward import avg_pool3d_backward as avg_pool3d_bac
 from .operators.max_pool2d_with_indices_backward import (
     max_pool2d_with_indices_backward as max_pool2d_with_indices_backward,
 )
+from .operators.max_pool3d_with_argmax_backward import (
+    max_pool3d_with_argmax_backward as max_pool3d_with_argmax_backward,
+)
 
 __all__ = [
     "adaptive_avg_pool2d_backward",
@@ -16,4 +19,5 @@ __all__ = [
     "avg_pool2d_backward",
     "avg_pool3d_backward",
     "max_pool2d_with_indices_backward",
+    "max_pool3d_with_argmax_backward",
 ]

@@ -14,6 +14,8 @@ aclnnAvgPool3dBackwardGetWorkspaceSize = PHASES["aclnnAvgPool3dBackwardGetWorksp
 aclnnAvgPool3dBackward = PHASES["aclnnAvgPool3dBackward"]
 aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize = PHASES["aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize"]
 aclnnMaxPool2dWithIndicesBackward = PHASES["aclnnMaxPool2dWithIndicesBackward"]
+aclnnMaxPool3dWithArgmaxBackwardGetWorkspaceSize = PHASES["aclnnMaxPool3dWithArgmaxBackwardGetWorkspaceSize"]
+aclnnMaxPool3dWithArgmaxBackward = PHASES["aclnnMaxPool3dWithArgmaxBackward"]
 
 __all__ = [
     "aclnnAdaptiveAvgPool2dBackward",
@@ -28,4 +30,6 @@ __all__ = [
     "aclnnAvgPool3dBackwardGetWorkspaceSize",
     "aclnnMaxPool2dWithIndicesBackward",
     "aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize",
+    "aclnnMaxPool3dWithArgmaxBackward",
+    "aclnnMaxPool3dWithArgmaxBackwardGetWorkspaceSize",
 ]

@@ -79,6 +79,7 @@ __spec__ = {  # type: ignore[assignment] # Python has another use for this name,
     "aclnnAvgPool2dBackward": "AvgPool2dBackward",
     "aclnnAvgPool3dBackward": "AvgPool3dBackward",
     "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
+    "aclnnMaxPool3dWithArgmaxBackward": "MaxPool3dWithArgmaxBackward",
 }
 
 
@@ -104,6 +105,10 @@ class AvgPool3dBackward(_Golden):
 
 class MaxPool2dWithIndicesBackward(_WithIndices):
     operator = "aclnnMaxPool2dWithIndicesBackward"
+
+
+class MaxPool3dWithArgmaxBackward(_WithIndices):
+    operator = "aclnnMaxPool3dWithArgmaxBackward"
 
 
 # end

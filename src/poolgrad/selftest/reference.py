@@ -306,6 +306,11 @@ def adaptive_max_pool2d_backward(grad_output: Array, x_shape: Sequence[int], ind
     return max_pool2d_with_indices_backward(grad_output, x_shape, indices)
 
 
+def max_pool3d_with_argmax_backward(grad_output: Array, x_shape: Sequence[int], indices: Array) -> Array:
+    """Each output gradient is added where its index, ``(d * H + h) * W + w`` in its own volume, points to."""
+    return _scattered(grad_output, x_shape, indices, 3)
+
+
 @quiet
 def _scattered(grad_output: Array, x_shape: Sequence[int], indices: Array, axes: int) -> Array:
     """Each gradient added where its index points to, in a plane of two axes or a volume of three."""
