@@ -8,6 +8,8 @@ aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize = PHASES["aclnnAdaptiveAvgPool3dB
 aclnnAdaptiveAvgPool3dBackward = PHASES["aclnnAdaptiveAvgPool3dBackward"]
 aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize = PHASES["aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize"]
 aclnnAdaptiveMaxPool2dBackward = PHASES["aclnnAdaptiveMaxPool2dBackward"]
+aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize = PHASES["aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize"]
+aclnnAdaptiveMaxPool3dBackward = PHASES["aclnnAdaptiveMaxPool3dBackward"]
 aclnnAvgPool2dBackwardGetWorkspaceSize = PHASES["aclnnAvgPool2dBackwardGetWorkspaceSize"]
 aclnnAvgPool2dBackward = PHASES["aclnnAvgPool2dBackward"]
 aclnnAvgPool3dBackwardGetWorkspaceSize = PHASES["aclnnAvgPool3dBackwardGetWorkspaceSize"]
@@ -24,6 +26,8 @@ __all__ = [
     "aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize",
     "aclnnAdaptiveMaxPool2dBackward",
     "aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize",
+    "aclnnAdaptiveMaxPool3dBackward",
+    "aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize",
     "aclnnAvgPool2dBackward",
     "aclnnAvgPool2dBackwardGetWorkspaceSize",
     "aclnnAvgPool3dBackward",

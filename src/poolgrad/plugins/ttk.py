@@ -76,6 +76,7 @@ __spec__ = {  # type: ignore[assignment] # Python has another use for this name,
     "aclnnAdaptiveAvgPool2dBackward": "AdaptiveAvgPool2dBackward",
     "aclnnAdaptiveAvgPool3dBackward": "AdaptiveAvgPool3dBackward",
     "aclnnAdaptiveMaxPool2dBackward": "AdaptiveMaxPool2dBackward",
+    "aclnnAdaptiveMaxPool3dBackward": "AdaptiveMaxPool3dBackward",
     "aclnnAvgPool2dBackward": "AvgPool2dBackward",
     "aclnnAvgPool3dBackward": "AvgPool3dBackward",
     "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
@@ -93,6 +94,10 @@ class AdaptiveAvgPool3dBackward(_Golden):
 
 class AdaptiveMaxPool2dBackward(_WithIndices):
     operator = "aclnnAdaptiveMaxPool2dBackward"
+
+
+class AdaptiveMaxPool3dBackward(_WithIndices):
+    operator = "aclnnAdaptiveMaxPool3dBackward"
 
 
 class AvgPool2dBackward(_Golden):

@@ -311,6 +311,9 @@ def max_pool3d_with_argmax_backward(grad_output: Array, x_shape: Sequence[int], 
     return _scattered(grad_output, x_shape, indices, 3)
 
 
+adaptive_max_pool3d_backward = max_pool3d_with_argmax_backward
+
+
 @quiet
 def _scattered(grad_output: Array, x_shape: Sequence[int], indices: Array, axes: int) -> Array:
     """Each gradient added where its index points to, in a plane of two axes or a volume of three."""
