@@ -75,12 +75,15 @@ def maker_of(like: Any, tensor: Tensor) -> Callable[[], Any]:
     """What makes uninitialised arrays of the kind of ``like``, as described; strides are those of ``dense_strides``."""
     if is_torch(like):
         steps = tuple(step // tensor.dtype.itemsize for step in tensor.strides)
-        return partial(sys.modules["torch"].empty_strided, tensor.shape, steps, dtype=like.dtype, device="cpu")
+        torch = sys.modules["torch"]
+        dtype = getattr(torch, tensor.dtype.name)
+        return partial(torch.empty_strided, tensor.shape, steps, dtype=dtype, device="cpu")
+    kind = np.dtype(tensor.dtype.name)
     if tensor.strides == contiguous_strides(tensor.shape, tensor.dtype.itemsize):
-        return partial(np.empty, tensor.shape, like.dtype)
+        return partial(np.empty, tensor.shape, kind)
     order = sorted(range(tensor.rank), key=lambda axis: (-tensor.strides[axis], -tensor.shape[axis]))
-    shape, axes, dtype = [tensor.shape[axis] for axis in order], np.argsort(order), like.dtype
-    return lambda: np.empty(shape, dtype).transpose(axes)
+    shape, axes = [tensor.shape[axis] for axis in order], np.argsort(order)
+    return lambda: np.empty(shape, kind).transpose(axes)
 
 
 def _describe_numpy(array: Any, name: str, format: str) -> Array:

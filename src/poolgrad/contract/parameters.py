@@ -19,6 +19,7 @@ class Role(Enum):
     INDICES = "where each maximum stood"
     MASK = "where each maximum stood, as a device keeps it"
     RESULT = "what is computed"
+    OUTPUT_SIZE = "how many windows there are"
     KERNEL = "the size of a window"
     STRIDE = "the distance of windows"
     PADDING = "how far windows reach over the borders"
@@ -78,6 +79,10 @@ def gradient(name: str = "gradOutput") -> Parameter:
     return Parameter(name, Role.GRADIENT, TENSOR, snake_case(name), "The gradient of the forward output.", REQUIRED)
 
 
+def pooled_input(name: str = "self") -> Parameter:
+    return Parameter(name, Role.INPUT, TENSOR, "x", "What is pooled.", REQUIRED)
+
+
 def described_input(name: str = "self") -> Parameter:
     """The input of the forward pass as gradients take it: they need its shape, type and format, never its values."""
     return Parameter(name, Role.INPUT, TENSOR, "x", "The forward input.", REQUIRED, read=False)
@@ -89,6 +94,15 @@ def indices(name: str = "indices") -> Parameter:
 
 def result(name: str) -> Parameter:
     return Parameter(name, Role.RESULT, OUTPUT, "out", "The result.", read=False)
+
+
+def found_places(name: str) -> Parameter:
+    """The indices that a forward pass computes."""
+    return Parameter(name, Role.INDICES, OUTPUT, "out", "Where the maxima stand.", read=False)
+
+
+def output_size(name: str = "outputSize") -> Parameter:
+    return _ints(name, Role.OUTPUT_SIZE, "Size of the result: one number for each axis (H,W or D,H,W).", REQUIRED)
 
 
 def kernel_size(name: str = "kernelSize") -> Parameter:

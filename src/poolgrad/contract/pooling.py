@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from ..base.dtypes import FORMATS
+from ..base.dtypes import FORMATS, dtype_named
 from ..base.products import A2, A3, A950, ANY, INFERENCE, PRODUCTS, TRAINING, Product
 from ..base.tensor import Tensor, dense_strides
 from ..base.windows import Windows, pooled_size, spread
@@ -55,8 +55,10 @@ def fixed_windows(call: Call) -> tuple[Windows, ...]:
 
 
 def adaptive_windows(call: Call) -> tuple[Windows, ...]:
-    """As many windows as the gradient has elements, spread evenly."""
-    sizes, outs = (spatial_sizes(call, role) for role in (Role.INPUT, Role.GRADIENT))
+    """As many windows as the output size says, or as the gradient has elements, spread evenly."""
+    sizes, axes = spatial_sizes(call, Role.INPUT), len(call.operator.axes)
+    given = Role.OUTPUT_SIZE in call.operator.by_role
+    outs = spread(call.ints(Role.OUTPUT_SIZE), axes) if given else spatial_sizes(call, Role.GRADIENT)
     return tuple(Windows(size, out, adaptive=True) for size, out in zip(sizes, outs, strict=True))
 
 
@@ -72,6 +74,21 @@ def gradient_of_input(call: Call) -> tuple[Tensor, ...]:
     """The type of a gradient's result follows the gradient that is given, its shape and layout the input."""
     x, dtype = call.tensor(Role.INPUT), call.tensor(Role.GRADIENT).dtype
     return (Tensor(dtype, x.shape, dense_strides(x, dtype.itemsize), x.format),)
+
+
+def pooled_results(call: Call) -> tuple[Tensor, ...]:
+    """The results of a forward pass: of the input's type and layout, and indices of 64 bits where those of 32 are not
+    the product's. Where the arguments give no shape, which a row about them will say, the input's stands in."""
+    x = call.tensor(Role.INPUT)
+    try:
+        shape = pooled_shape(call)
+    except (TypeError, ValueError, ZeroDivisionError):
+        shape = x.shape
+    shape = x.shape if min(shape, default=0) < 0 else shape
+    index = dtype_named("int32" if call.product in (A2, A3) else "int64")
+    dtypes = (index if p.role is Role.INDICES else x.dtype for p in call.operator.outputs)
+    like = dataclasses.replace(x, shape=shape)
+    return tuple(Tensor(dtype, shape, dense_strides(like, dtype.itemsize), x.format) for dtype in dtypes)
 
 
 def same_batch_and_channels(tensor: Parameter, like: Parameter, *, source: str) -> Check:

@@ -32,9 +32,14 @@ FEW_WINDOWS = {
 LAYERS = {name.replace("few_windows", "layers"): windows for name, windows in FEW_WINDOWS.items()}
 LAYERS_IN_ONE_PASS = ("average_layers_k3s1", "average_layers_k3s2", "average_layers_k3s2_odd")
 
-_AXIS_FIELDS = ("rule", "size", "out", "kernel", "stride", "pad", "counting")  # of windows.Axis, for D, H, W
+_AXIS_FIELDS = ("rule", "size", "out", "kernel", "stride", "pad", "counting", "dilation")  # for D, H, W
 _STEP_FIELDS = ("grad_steps", "index_steps", "result_steps")  # bytes, for N, C, D, H, W
 _NUMBER_FIELDS = (
+    "empty",  # some windows along W hold nothing but padding
+    "planes",  # of a tensor, over all images
+    "vectors",  # of a pixel: maxima have places beside them
+    "dense",  # the rows of a plane of the input follow each other in memory
+    "dense_results",
     "channels",  # planes are counted n * channels + c; 0 if all planes follow each other in the same steps
     "code",  # of the storage type
     "index_code",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy import ndarray
 
 from ..arrays import adapters
-from ..base.products import ANY, find_product
+from ..base.products import ANY, Product, find_product
 from ..base.tensor import Tensor, contiguous_strides
 from ..contract.engine import Call, Value, enforce
 from ..contract.operator import Operator
@@ -134,7 +134,7 @@ def _call(
         for p in operator.inputs:
             if _is_shape(p, given[p]):
                 values[p.name] = _of_shape(given[p], p, leader)
-        _describe_results(operator, values)
+        _describe_results(operator, wanted, values)
     count = threads.count_beside(sys.modules["torch"]) if adapters.is_torch(arrays[0]) else threads.count
     prepared = prepared_call(operator, wanted, values, count)
     plan = prepared.plan
@@ -184,10 +184,10 @@ def _of_shape(sizes: Any, parameter: Parameter, like: Tensor) -> Tensor:
     return Tensor(like.dtype, shape, contiguous_strides(shape, like.dtype.itemsize), like.format)
 
 
-def _describe_results(operator: Operator, values: dict[str, Value]) -> None:
+def _describe_results(operator: Operator, product: Product, values: dict[str, Value]) -> None:
     """Results that nobody gave are as the operator says, if the rest is there to tell."""
     if all(values[p.name] is not None for p in operator.inputs):
-        results = operator.results(Call(operator, ANY, values))
+        results = operator.results(Call(operator, product, values))
         for p, tensor in zip(operator.outputs, results, strict=True):
             if values[p.name] is None:
                 values[p.name] = tensor

@@ -1,0 +1,1 @@
+"""Pooling itself: averages and maxima of windows."""

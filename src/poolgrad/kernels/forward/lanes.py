@@ -1,0 +1,213 @@
+"""Eight planes at a time, one in each lane of a vector: how their rows come into scratch, and go out of it.
+
+A pixel is a vector, with one number of each plane. Planes whose rows are runs of memory are transposed on the way,
+channels that lie side by side are pixels as they are, and everything else is gathered element by element. From then on
+windows of any kind are plain sums or comparisons of pixels (rows.py): the geometry is looked up once for all eight
+planes, and no row has tails.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..jit.halves import load_bfloats, load_halves, store_bfloats, store_halves
+from ..jit.memory import inlined_piece, piece, piece_named
+from ..jit.vectors import load, read, store, transpose, write
+from ..record import BY_ELEMENTS, LANES, READ_BFLOATS, READ_FLOATS
+from ..rows import load_row, store_row
+
+
+class Group(NamedTuple):
+    """Eight planes that are worked on together: the first one's number, or the image and the first channel of pixels."""
+
+    image: int
+    first: int
+
+
+@inlined_piece
+def group_of(plan: Any, number: int) -> Group:
+    """The last channels of an image are laid back over their predecessors."""
+    if plan.pixel:
+        groups = -(-plan.channels // LANES)
+        return Group(number // groups, min(number % groups * LANES, plan.channels - LANES))
+    return Group(0, number * LANES)
+
+
+@inlined_piece
+def plane_of(plan: Any, base: int, steps: Any, group: Group, lane: int) -> int:
+    """Where a plane of the group begins. The last one of all stands in for those that are not there."""
+    if plan.pixel:
+        return base + group.image * steps[0] + (group.first + lane) * steps[1]
+    p = min(group.first + lane, plan.planes - 1)
+    return base + p // plan.channels * steps[0] + p % plan.channels * steps[1]
+
+
+@inlined_piece
+def planes_of(plan: Any, base: int, steps: Any, group: Group) -> Any:
+    return (
+        plane_of(plan, base, steps, group, 0),
+        plane_of(plan, base, steps, group, 1),
+        plane_of(plan, base, steps, group, 2),
+        plane_of(plan, base, steps, group, 3),
+        plane_of(plan, base, steps, group, 4),
+        plane_of(plan, base, steps, group, 5),
+        plane_of(plan, base, steps, group, 6),
+        plane_of(plan, base, steps, group, 7),
+    )
+
+
+def _taker(name: str, take: Any) -> Any:
+    @piece_named(name)
+    def take_in(planes: Any, offset: int, start: int, n: int, target: int, unit: Any) -> None:
+        """n neighbours of each of eight planes, at least a vector of them, as pixels; the last vector is laid back."""
+        a, b, c, d, e, f, g, h = planes
+        for begin in range(0, n, LANES):
+            i = min(begin, n - LANES)
+            at = start + i
+            pixels = transpose(
+                (
+                    take(a + offset, at, unit),
+                    take(b + offset, at, unit),
+                    take(c + offset, at, unit),
+                    take(d + offset, at, unit),
+                    take(e + offset, at, unit),
+                    take(f + offset, at, unit),
+                    take(g + offset, at, unit),
+                    take(h + offset, at, unit),
+                )
+            )
+            at = LANES * i
+            store(target, at, pixels[0])
+            store(target, at + LANES, pixels[1])
+            store(target, at + 2 * LANES, pixels[2])
+            store(target, at + 3 * LANES, pixels[3])
+            store(target, at + 4 * LANES, pixels[4])
+            store(target, at + 5 * LANES, pixels[5])
+            store(target, at + 6 * LANES, pixels[6])
+            store(target, at + 7 * LANES, pixels[7])
+
+    return take_in
+
+
+def _pixel_taker(name: str, take: Any) -> Any:
+    @piece_named(name)
+    def take_in(source: int, step: int, n: int, target: int, unit: Any) -> None:
+        """n pixels whose channels lie side by side."""
+        for i in range(n):
+            store(target, LANES * i, take(source + i * step, 0, unit))
+
+    return take_in
+
+
+def lanes_giver(name: str, put: Any) -> Any:
+    @piece_named(name)
+    def give_out(planes: Any, offset: int, source: int, step: int, n: int, unit: Any) -> None:
+        """n pixels, at least a vector of them, as neighbours in each of eight planes."""
+        a, b, c, d, e, f, g, h = planes
+        for begin in range(0, n, LANES):
+            i = min(begin, n - LANES)
+            at = step * i
+            rows = transpose(
+                (
+                    load(source, at, unit),
+                    load(source, at + step, unit),
+                    load(source, at + 2 * step, unit),
+                    load(source, at + 3 * step, unit),
+                    load(source, at + 4 * step, unit),
+                    load(source, at + 5 * step, unit),
+                    load(source, at + 6 * step, unit),
+                    load(source, at + 7 * step, unit),
+                )
+            )
+            put(a + offset, i, rows[0])
+            put(b + offset, i, rows[1])
+            put(c + offset, i, rows[2])
+            put(d + offset, i, rows[3])
+            put(e + offset, i, rows[4])
+            put(f + offset, i, rows[5])
+            put(g + offset, i, rows[6])
+            put(h + offset, i, rows[7])
+
+    return give_out
+
+
+def pixels_giver(name: str, put: Any) -> Any:
+    @piece_named(name)
+    def give_out(target: int, steps: int, source: int, step: int, n: int, unit: Any) -> None:
+        for i in range(n):
+            put(target + i * steps, 0, load(source, step * i, unit))
+
+    return give_out
+
+
+_take_floats, _take_pixels = _taker("lanes_take_floats", load), _pixel_taker("lanes_take_pixels", load)
+_take_halves = _taker("lanes_take_halves", load_halves)
+_take_pixels_of_halves = _pixel_taker("lanes_take_pixels_of_halves", load_halves)
+_take_bfloats = _taker("lanes_take_bfloats", load_bfloats)
+_take_pixels_of_bfloats = _pixel_taker("lanes_take_pixels_of_bfloats", load_bfloats)
+_give_floats, _give_pixels = lanes_giver("lanes_give_floats", store), pixels_giver("lanes_give_pixels", store)
+_give_halves = lanes_giver("lanes_give_halves", store_halves)
+_give_pixels_of_halves = pixels_giver("lanes_give_pixels_of_halves", store_halves)
+_give_bfloats = lanes_giver("lanes_give_bfloats", store_bfloats)
+_give_pixels_of_bfloats = pixels_giver("lanes_give_pixels_of_bfloats", store_bfloats)
+
+
+@piece
+def _gather(plan: Any, planes: Any, offset: int, start: int, n: int, target: int, edge: int, unit: Any) -> None:
+    step = plan.grad_steps[4]
+    for lane in range(LANES):
+        load_row(planes[lane] + offset + start * step, step, plan.code, plan.rounding, edge, n, unit)
+        for i in range(n):
+            write(target, LANES * i + lane, read(edge, i, unit))
+
+
+@piece
+def take_row(plan: Any, planes: Any, offset: int, start: int, n: int, target: int, edge: int, unit: Any) -> None:
+    """Elements ``start`` to ``start + n`` of a row of each of eight planes, as pixels."""
+    if plan.pixel:
+        source, step = planes[0] + offset + start * plan.grad_steps[4], plan.grad_steps[4]
+        if plan.reading == READ_FLOATS:
+            _take_pixels(source, step, n, target, unit)
+        elif plan.reading == READ_BFLOATS:
+            _take_pixels_of_bfloats(source, step, n, target, unit)
+        else:
+            _take_pixels_of_halves(source, step, n, target, unit)
+    elif plan.reading == BY_ELEMENTS or n < LANES:
+        _gather(plan, planes, offset, start, n, target, edge, unit)
+    elif plan.reading == READ_FLOATS:
+        _take_floats(planes, offset, start, n, target, unit)
+    elif plan.reading == READ_BFLOATS:
+        _take_bfloats(planes, offset, start, n, target, unit)
+    else:
+        _take_halves(planes, offset, start, n, target, unit)
+
+
+@piece
+def _scatter(plan: Any, planes: Any, offset: int, source: int, n: int, edge: int, unit: Any) -> None:
+    step = LANES * plan.vectors
+    for lane in range(LANES):
+        for i in range(n):
+            write(edge, i, read(source, step * i + lane, unit))
+        store_row(planes[lane] + offset, plan.result_steps[4], plan.code, edge, n, unit)
+
+
+@piece
+def give_row(plan: Any, planes: Any, offset: int, source: int, n: int, edge: int, unit: Any) -> None:
+    """n pixels into the results of eight planes, each number rounded once."""
+    step = LANES * plan.vectors
+    if plan.pixel:
+        target, steps = planes[0] + offset, plan.result_steps[4]
+        if plan.writing == READ_FLOATS:
+            _give_pixels(target, steps, source, step, n, unit)
+        elif plan.writing == READ_BFLOATS:
+            _give_pixels_of_bfloats(target, steps, source, step, n, unit)
+        else:
+            _give_pixels_of_halves(target, steps, source, step, n, unit)
+    elif plan.writing == BY_ELEMENTS or n < LANES:
+        _scatter(plan, planes, offset, source, n, edge, unit)
+    elif plan.writing == READ_FLOATS:
+        _give_floats(planes, offset, source, step, n, unit)
+    elif plan.writing == READ_BFLOATS:
+        _give_bfloats(planes, offset, source, step, n, unit)
+    else:
+        _give_halves(planes, offset, source, step, n, unit)

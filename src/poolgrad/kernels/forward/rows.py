@@ -1,0 +1,198 @@
+"""Rows of windows: how a row of the result comes from rows of the input, whatever is done with the numbers.
+
+Each row of the input is pooled along W, and such rows are pooled along H and D. The latest ones are kept in slots with
+tags, since neighbouring windows share them; if windows hold more rows than there are slots, each is made, used and
+forgotten. Rows that follow each other in memory are taken in several at a time, and results are given out likewise: a
+row of seven numbers alone would fill no vector.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..geometry import COLUMNS, DEPTH, ROWS, bounds_of
+from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i64
+from ..record import LANES, NOTHING
+from ..runtime.stopping import shall_stop
+from .lanes import group_of, planes_of, take_row
+
+
+class Scratch(NamedTuple):
+    """One thread's working memory, as addresses. A pixel is a vector, or two of them: maxima and their places."""
+
+    staged: int  # some rows of the input, or a chunk of one
+    edge: int  # one plane's part of it
+    results: int  # some rows of the result
+    layer: int  # one row for one layer
+    kept: int  # rows of the input that are pooled along W, slot by slot
+    counts: int  # what the windows of a tile count along W, and the divisors that follow
+    divisors: int
+    firsts: int  # where the windows of a tile begin
+    stops: int
+    tags: int  # which row a slot keeps
+    rows: int  # the rows that are pooled together
+    known: int  # which rows are staged, the scale of the divisors, and the first column of a tile
+
+
+@piece
+def carve(plan: Any, floats: int, integers: int) -> Scratch:
+    size, tile = plan.itemsize, plan.tile
+    row, edge = tile * LANES * size * plan.vectors, floats + plan.chunk * LANES * size
+    results = edge + max(plan.chunk, plan.longer) * size
+    layer = results + plan.longer * LANES * size * plan.vectors
+    kept = layer + row
+    counts = kept + plan.depth_slots * plan.row_slots * row
+    tags = integers + 16 * tile
+    rows = tags + 8 * plan.depth_slots * plan.row_slots
+    return Scratch(
+        floats,
+        edge,
+        results,
+        layer,
+        kept,
+        counts,
+        counts + (tile + LANES) * size,
+        integers,
+        integers + 8 * tile,
+        tags,
+        rows,
+        rows + 8 * max(plan.batch, 2),
+    )
+
+
+@inlined_piece
+def places_in_window(plan: Any, axis: int, o: int) -> tuple[int, int]:
+    """First and one past the last element that window o of an axis holds; between them are ``dilation`` steps."""
+    start, stop = bounds_of(plan, axis, o)
+    if start < 0:
+        start %= plan.dilation[axis]
+    return start, min(stop, plan.size[axis])
+
+
+@piece
+def tabulate_columns(plan: Any, left: int, number: int, scratch: Scratch) -> None:
+    """Where the windows of a tile begin and stop, and the first column of all; with dilation it need not be the first
+    window's."""
+    write_i64(scratch.known, 24, plan.size[COLUMNS])
+    for i in range(number):
+        first, stop = places_in_window(plan, COLUMNS, left + i)
+        write_i64(scratch.known, 24, min(first, read_i64(scratch.known, 24)))
+        write_i64(scratch.firsts, 8 * i, first)
+        write_i64(scratch.stops, 8 * i, stop)
+
+
+@inlined_piece
+def first_reaching(stops: int, column: int, begin: int, number: int) -> int:
+    """The first window from ``begin`` on that reaches a column."""
+    while begin < number and read_i64(stops, 8 * begin) <= column:
+        begin += 1
+    return begin
+
+
+@piece
+def stage(plan: Any, planes: Any, row: int, scratch: Scratch, unit: Any) -> int:
+    """Where a row of planes that are runs of memory stands in scratch; it is taken in with those behind it."""
+    width, first = plan.size[COLUMNS], read_i64(scratch.known, 0)
+    if not first <= row < read_i64(scratch.known, 8):
+        first = row
+        stop = min(row + plan.chunk // width, plan.size[DEPTH] * plan.size[ROWS])
+        write_i64(scratch.known, 0, row)
+        write_i64(scratch.known, 8, stop)
+        offset, n = row * plan.grad_steps[3], (stop - row) * width
+        take_row(plan, planes, offset, row - row, n, scratch.staged, scratch.edge, unit)
+    return scratch.staged + (row - first) * width * LANES * plan.itemsize
+
+
+def pooling(name: str, pool_columns: Any, pool_rows: Any, set_nothing: Any, finish: Any) -> Any:
+    """What makes rows of results. It is made of functions that pool windows along W out of a chunk of a row, pool rows,
+    set a row to what windows without elements give, and finish rows of results and give them out."""
+
+    @piece_named(f"{name}_row")
+    def make_row(plan: Any, planes: Any, d: int, h: int, at: int, number: int, scratch: Scratch, unit: Any) -> None:
+        """One row of the input, pooled along W."""
+        base = d * plan.size[ROWS] + h
+        if plan.empty:
+            set_nothing(at, number, unit)
+        if plan.dense:
+            staged = stage(plan, planes, base, scratch, unit)
+            pool_columns(plan, at, staged, base - base, plan.size[COLUMNS], base, base - base, number, scratch, unit)
+            return
+        offset, low = d * plan.grad_steps[2] + h * plan.grad_steps[3], base - base
+        begin, stop = read_i64(scratch.known, 24), read_i64(scratch.stops, 8 * (number - 1))
+        while begin < stop:
+            end = min(begin + plan.chunk, stop)
+            take_row(plan, planes, offset, begin, end - begin, scratch.staged, scratch.edge, unit)
+            low = first_reaching(scratch.stops, begin, low, number)
+            pool_columns(plan, at, scratch.staged, begin, end, base, low, number, scratch, unit)
+            begin = end
+
+    @piece_named(f"{name}_row_of_windows")
+    def make_windows(
+        plan: Any, planes: Any, od: int, oh: int, into: int, number: int, scratch: Scratch, unit: Any
+    ) -> None:
+        """A row of the result but for what ``finish`` does."""
+        layers_from, layers_to = places_in_window(plan, DEPTH, od)
+        first, stop = places_in_window(plan, ROWS, oh)
+        by_layers, by_rows = plan.dilation[DEPTH], plan.dilation[ROWS]
+        row, layers = plan.tile * LANES * plan.itemsize * plan.vectors, od - od
+        one = layers + 1
+        for d in range(layers_from, layers_to, by_layers):
+            count, target = od - od, scratch.layer if layers else into
+            for h in range(first, stop, by_rows):
+                if plan.batch:
+                    slot = (d & plan.depth_slots - 1) * plan.row_slots + (h & plan.row_slots - 1)
+                    at, tag = scratch.kept + slot * row, d * plan.size[ROWS] + h
+                    if read_i64(scratch.tags, 8 * slot) != tag:
+                        write_i64(scratch.tags, 8 * slot, tag)
+                        make_row(plan, planes, d, h, at, number, scratch, unit)
+                    write_i64(scratch.rows, 8 * count, at)
+                else:
+                    make_row(plan, planes, d, h, scratch.kept, number, scratch, unit)
+                    write_i64(scratch.rows, 0, target if count else scratch.kept)
+                    write_i64(scratch.rows, 8, scratch.kept)
+                    pool_rows(target, one + (count > 0), number, scratch, unit)
+                count += 1
+            if count and plan.batch:
+                pool_rows(target, count, number, scratch, unit)
+            if count and layers:
+                write_i64(scratch.rows, 0, into)
+                write_i64(scratch.rows, 8, scratch.layer)
+                pool_rows(into, one + one, number, scratch, unit)
+            layers += count > 0
+        if not layers:
+            set_nothing(into, number, unit)
+
+    @piece_named(name)
+    def rows(
+        plan: Any, x: int, result: int, indices: int, floats: int, integers: int, begin: int, end: int, unit: Any
+    ) -> None:
+        """Rows ``begin`` to ``end`` of the results, counted over groups of planes, layers and rows."""
+        height, width = plan.out[ROWS], plan.out[COLUMNS]
+        rows_per_group, scratch = plan.out[DEPTH] * height, carve(plan, floats, integers)
+        at_once = plan.longer // width if plan.dense_results else 1
+        for left in range(0, width, plan.tile):
+            if shall_stop(plan, plan.tile, width, end - begin):
+                break
+            number, group, row = min(plan.tile, width - left), NOTHING, begin
+            tabulate_columns(plan, left, number, scratch)
+            write_i64(scratch.known, 16, 0)
+            while row < end:
+                if row // rows_per_group != group:
+                    group = row // rows_per_group
+                    of = group_of(plan, group)
+                    sources = planes_of(plan, x, plan.grad_steps, of)
+                    write_i64(scratch.known, 0, 0)
+                    write_i64(scratch.known, 8, 0)
+                    for slot in range(plan.depth_slots * plan.row_slots):
+                        write_i64(scratch.tags, 8 * slot, NOTHING)
+                some = min(at_once, end - row, (group + 1) * rows_per_group - row)
+                for i in range(some):
+                    od, oh = (row + i) % rows_per_group // height, (row + i) % height
+                    into = scratch.results + i * number * LANES * plan.itemsize * plan.vectors
+                    make_windows(plan, sources, od, oh, into, number, scratch, unit)
+                    finish_row(plan, od, oh, left, into, number, scratch, unit)
+                give(plan, of, row % rows_per_group, left, some * number, result, indices, scratch, unit)
+                row += some
+
+    finish_row, give = finish
+    return rows
