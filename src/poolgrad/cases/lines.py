@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..contract.operator import Operator
-from ..contract.parameters import Parameter, Role
+from ..contract.parameters import Parameter
 from ..operators import find_operator
 from ..precision.limits import ALIASES, STANDARDS
-from .building import default_values, make_case, make_tensor, make_values
+from .building import default_values, make_case, make_tensor, make_values, results_of
 from .model import BadCase, Case, CaseTensor, Values
 
 _FACTS = ("name", "operator", "why", "product", "status", "standard", "seed")
@@ -98,13 +98,12 @@ def as_record(case: Case) -> dict[str, Any]:
     record |= {fact: value for fact, value in facts.items() if value is not None}
     if case.seed:
         record["seed"] = case.seed
-    x = case.tensors[case.operator.by_role[Role.INPUT].name]
-    like_x = None if x is None else CaseTensor(x.dtype, x.shape, x.format)
+    results = results_of(case.operator, case.inputs, case.numbers, case.product)
     for parameter in case.operator.parameters:
         name = parameter.name
         if parameter.kind != "tensor":
             record[name] = case.numbers[name]
-        elif not parameter.output or case.tensors[name] != like_x:
+        elif not parameter.output or case.tensors[name] != results[name]:
             record[name] = _tensor_record(parameter, case.tensors[name])
     return record
 

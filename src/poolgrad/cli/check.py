@@ -114,13 +114,13 @@ def _show_products(answers: Mapping[Product, Answer]) -> None:
 
 def _check_file(path: str, product: str | None, as_json: bool) -> None:
     from ..cases import read_cases
-    from ..cases.judging import judge, product_of, surprise
+    from ..cases.judging import judge, surprise
 
     cases = read_cases(path)
     table = Table(Column("case", overflow="fold"), "product", "expected", "status", "parameter", "rule", "source")
     records, surprises = [], []
     for case in cases:
-        where = product_of(case) if product is None else product_named(product)
+        where = product_named(case.product if product is None else product)
         answer, expected = judge(case, where), case.expected
         # A bad index shows only when the call runs; until then it is accepted.
         right = answer.status == (0 if expected == ACL_ERROR_RT_AICORE_EXCEPTION else expected)
