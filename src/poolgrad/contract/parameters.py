@@ -131,3 +131,9 @@ def cube_math_type(name: str = "cubeMathType") -> Parameter:
 
 def _ints(name: str, role: Role, help: str, default: Any) -> Parameter:
     return Parameter(name, role, INT_ARRAY, snake_case(name), help, default)
+
+
+# Those that nearly all gradients have under these names.
+GRAD, X, INDICES = gradient(), described_input(), indices()
+KERNEL, STRIDE, PADDING, DILATION = kernel_size(), stride(), padding(), dilation()
+CEIL, COUNT_PAD, DIVISOR, CUBE = ceil_mode(), count_include_pad(), divisor_override(), cube_math_type()
