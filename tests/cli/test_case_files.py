@@ -460,4 +460,7 @@ def test_bad_usage_of_cases(tmp_path: Path) -> None:
 
 def test_the_contract_agrees_with_the_whole_suite(tmp_path: Path) -> None:
     poolgrad("cases", "all", "-o", tmp_path / "suite.jsonl")
-    assert "294 of 294 cases have the status that they expect" in poolgrad("check", tmp_path / "suite.jsonl").stdout
+    count = len((tmp_path / "suite.jsonl").read_text("utf-8").splitlines())
+    assert count > 600
+    shown = poolgrad("check", tmp_path / "suite.jsonl").stdout
+    assert f"{count} of {count} cases have the status that they expect" in shown

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import typer
 from rich.markup import escape
 from rich.table import Table
 
@@ -11,9 +14,10 @@ from ..base.errors import AclnnError
 from ..base.products import ANY, Product
 from ..base.status import name_of
 from ..contract.operator import Operator
-from .terminal import screen
+from .terminal import NO, print_json, screen
 
 if TYPE_CHECKING:
+    from ..cases import Case
     from ..cases.judging import Answer
 
 
@@ -50,6 +54,23 @@ def error_as_data(error: AclnnError) -> dict[str, object]:
         "parameter": error.parameter,
         "message": str(error),
     }
+
+
+@contextmanager
+def accepted(case: Case, as_json: bool) -> Iterator[dict[str, object]]:
+    """A block that computes the case, with the contract's answer; a refusal, before it or in it, ends the command."""
+    from ..cases.judging import judge
+
+    product, answer = case.call.product, judge(case)
+    data = as_data(case.operator, product, answer)
+    if answer.row is not None:
+        print_json(data) if as_json else show(case.operator, product, answer)
+        raise typer.Exit(NO)
+    try:
+        yield data
+    except AclnnError as error:  # what only the values can break: an index outside its plane
+        print_json(error_as_data(error)) if as_json else screen.print(f"refused: {error}", markup=False, soft_wrap=True)
+        raise typer.Exit(NO) from error
 
 
 def show(operator: Operator, product: Product, answer: Answer) -> None:

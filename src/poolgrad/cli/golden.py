@@ -48,18 +48,15 @@ def golden(
     from ..cases.judging import surprise
 
     name = None if product is None else product_named(product).name
+    facts = {"file": str(cases), "seed": seed, "product": name}
     try:
         found = read_cases(cases, seed=seed, product=name)
         with progress("golden", len(found)) as bar:
-            result = make_golden(
-                found,
-                output,
-                jobs=jobs or default_jobs(),
-                facts={"file": str(cases), "seed": seed, "product": name},
-                advance=lambda cases: bar.advance(TaskID(0), cases),
-            )
-    except KeyboardInterrupt as error:
-        raise KeyboardInterrupt("what is finished is kept, and the same command goes on from there") from error
+
+            def advance(cases: float) -> None:
+                bar.advance(TaskID(0), cases)
+
+            result = make_golden(found, output, jobs=jobs or default_jobs(), facts=facts, advance=advance)
     except MemoryError as error:
         raise BadInput(f"there is not enough memory ({error}); use fewer --jobs") from error
     if as_json:

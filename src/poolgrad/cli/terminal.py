@@ -38,7 +38,6 @@ screen = _Screen(highlight=False, width=None if sys.stdout and sys.stdout.isatty
 errors = Console(stderr=True, highlight=False)
 
 NO = 1  # the exit code of a command whose answer is no
-INTERRUPTED = 130  # and of one that Ctrl-C has ended
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -62,8 +61,7 @@ def interruptible(advice: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        errors.print(f"poolgrad: interrupted; {advice}", markup=False, soft_wrap=True)
-        raise typer.Exit(INTERRUPTED) from error
+        raise Interrupted(advice) from error
 
 
 @contextmanager

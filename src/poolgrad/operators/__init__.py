@@ -18,21 +18,9 @@ LEAST_LIKENESS = 0.6  # of a name that was meant; what difflib calls close
 
 # CANN's pooling operators, and those of them that have no file here.
 _FAMILY = (
-    "aclnnAvgPool2d",
-    "aclnnAvgPool3d",
-    "aclnnAvgPool3dBackward",
-    "aclnnAdaptiveAvgPool2d",
-    "aclnnAdaptiveAvgPool2dBackward",
-    "aclnnAdaptiveAvgPool3d",
-    "aclnnMaxPool",
-    "aclnnMaxPool2dWithIndices",
-    "aclnnMaxPool2dWithMask",
-    "aclnnMaxPool2dWithMaskBackward",
-    "aclnnMaxPool3dWithArgmax",
-    "aclnnMaxPool3dWithArgmaxBackward",
-    "aclnnAdaptiveMaxPool2d",
-    "aclnnAdaptiveMaxPool3d",
-    "aclnnAdaptiveMaxPool3dBackward",
+    *("aclnnAvgPool2d", "aclnnAvgPool3d", "aclnnAdaptiveAvgPool2d", "aclnnAdaptiveAvgPool3d", "aclnnMaxPool"),
+    *("aclnnMaxPool2dWithIndices", "aclnnMaxPool2dWithMask", "aclnnMaxPool2dWithMaskBackward"),
+    *("aclnnMaxPool3dWithArgmax", "aclnnAdaptiveMaxPool2d", "aclnnAdaptiveMaxPool3d"),
 )
 ABSENT = tuple(name for name in _FAMILY if name not in REGISTRY)
 

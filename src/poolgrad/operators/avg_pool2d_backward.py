@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..base.products import A2, A3, A950, ANY, INFERENCE, TRAINING, Product
@@ -21,7 +22,7 @@ from ..contract.checks import (
 )
 from ..contract.engine import LIBRARY, SAFE, Broken, Call, Check
 from ..contract.operator import IR_WINDOWS, GraphOperator, Operator, Sample
-from ..contract.parameters import CEIL, COUNT_PAD, CUBE, DIVISOR, GRAD, KERNEL, PADDING, Role, X, result, stride
+from ..contract.parameters import CEIL, COUNT_PAD, CUBE, DIVISOR, GRAD, KERNEL, PADDING, STRIDE, Role, X, result
 from ..contract.pooling import (
     CLASSIC,
     NO_PRODUCT,
@@ -37,7 +38,7 @@ from ..run.calls import Ints, call
 if TYPE_CHECKING:
     from ..cases.suite import Suite
 
-STRIDE, OUT = stride(nullable=True), result("gradInput")
+NULLABLE_STRIDE, OUT = replace(STRIDE, nullable=True), result("gradInput")
 TENSORS = (GRAD, X, OUT)
 
 # What gradOutput is rounded to, by product, dtype and cubeMathType 0 to 3; None: refused. The Ascend 950 has an
@@ -159,7 +160,7 @@ OPERATOR = Operator(
     summary="the gradient of 2-D average pooling",
     header="aclnn_avgpool2d_backward.h",
     axes="HW",
-    parameters=(GRAD, X, KERNEL, STRIDE, PADDING, CEIL, COUNT_PAD, DIVISOR, CUBE, OUT),
+    parameters=(GRAD, X, KERNEL, NULLABLE_STRIDE, PADDING, CEIL, COUNT_PAD, DIVISOR, CUBE, OUT),
     products=(A2, A3, INFERENCE, TRAINING, A950),
     default_format="NCHW",
     windows=fixed_windows,
