@@ -15,6 +15,7 @@ from ..contract.engine import Call, Value
 from ..contract.operator import Operator
 from ..contract.parameters import REQUIRED, Parameter, Role
 from ..contract.pooling import pooled_shape as shape_of_pooled
+from ..operators import find_operator
 from ..precision.limits import ALIASES, STANDARDS
 from .model import (
     DEFAULT_VALUES,
@@ -29,6 +30,8 @@ from .model import (
     product_named,
 )
 
+# What files of other tools call facts of ours; these tools read by name, and do not see them.
+OUR_NAMES = {"status": "expected_status", "product": "product", "seed": "seed", "why": "why"}
 _WORDS = {"forward": FORWARD, "windows": WINDOWS, "plane": PLANE, "null": DEFAULT_VALUES}
 # What formulas of windows raise for a call that the contract refuses.
 _TOO_WRONG = (AssertionError, AttributeError, ValueError, IndexError, ZeroDivisionError)
@@ -65,6 +68,13 @@ def make_case(
         seed=_seed(facts.get("seed"), where),
         why=str(facts.get("why") or "").encode(errors="replace").decode(),
     )
+
+
+def operator_named(name: object, where: str) -> Operator:
+    try:
+        return find_operator(name)
+    except ValueError as error:
+        raise BadCase(f"{where}: {error}") from error
 
 
 def random_for(seed: int, case: str, *purpose: str | int) -> np.random.Generator:

@@ -10,9 +10,8 @@ from typing import Any
 
 from ..contract.operator import Operator
 from ..contract.parameters import Parameter
-from ..operators import find_operator
 from ..precision.limits import ALIASES, STANDARDS
-from .building import default_values, make_case, make_tensor, make_values, results_of
+from .building import default_values, make_case, make_tensor, make_values, operator_named, results_of
 from .model import BadCase, Case, CaseTensor, Values
 
 _FACTS = ("name", "operator", "why", "product", "status", "standard", "seed")
@@ -37,10 +36,7 @@ def _object(line: str, where: str) -> dict[str, Any]:
 
 
 def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
-    try:
-        operator = find_operator(record.get("operator"))
-    except ValueError as error:
-        raise BadCase(f"{where}: {error}") from error
+    operator = operator_named(record.get("operator"), where)
     name = record.get("name", f"case_{number}")
     if not isinstance(name, str) or not name:
         raise BadCase(f"{where}: name: expected some text, got {name!r}")

@@ -13,8 +13,7 @@ from typing import Any
 
 from ..contract.operator import Operator
 from ..contract.parameters import Role
-from ..operators import find_operator
-from .building import is_int, make_case, make_tensor, make_values
+from .building import OUR_NAMES, is_int, make_case, make_tensor, make_values, operator_named
 from .literals import NoLiteral, literal
 from .model import BadCase, Case, CaseTensor, Values
 
@@ -24,13 +23,10 @@ COLUMNS = (
     *("precision_tolerances", "absolute_precision"),
 )
 NEEDED = ("testcase_name", "api_name", "tensor_view_shapes", "tensor_dtypes")
-# Columns of our own, which tools that read by name do not see.
-_OURS = {"status": "expected_status", "product": "product", "seed": "seed", "why": "why"}
-OUR_COLUMNS = tuple(_OURS.values())
 _WORDS = ("testcase_name", "api_name", "product", "why")
 # Attributes may be spread over several columns.
 _ATTRIBUTES = ("attributes", *(f"attributes{number}" for number in range(1, 10)))
-_READ = {*COLUMNS, *OUR_COLUMNS, *_ATTRIBUTES} - {"precision_tolerances", "absolute_precision"}
+_READ = {*COLUMNS, *OUR_NAMES.values(), *_ATTRIBUTES} - {"precision_tolerances", "absolute_precision"}
 # The relative error and the share of failing elements that the standard "close" allows.
 _TOLERANCES = {"float16": 1e-3, "bfloat16": 1e-3}
 
@@ -84,11 +80,8 @@ def _case(cells: dict[str, str], where: str, seed: int) -> Case:
         raise BadCase(f"{where}: testcase_name is empty")
     where = f"{where}, {name!r}"
     row = {column: _cell(column, cell, where) for column, cell in cells.items() if column in _READ}
-    try:
-        operator = find_operator(row["api_name"])
-    except ValueError as error:
-        raise BadCase(f"{where}: {error}") from error
-    facts = {fact: row.get(key) for fact, key in _OURS.items()}
+    operator = operator_named(row["api_name"], where)
+    facts = {fact: row.get(key) for fact, key in OUR_NAMES.items()}
     if facts["seed"] is None:
         facts["seed"] = seed
     numbers = _attributes(operator, row, where)
