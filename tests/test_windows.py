@@ -11,9 +11,9 @@ from poolgrad.base.windows import (
     COUNT_PADDED,
     COUNT_VALID,
     Axis,
+    Windows,
     adaptive,
     fixed,
-    has_empty_window,
     pooled_size,
     whole,
 )
@@ -103,7 +103,7 @@ def test_empty_dilated_windows() -> None:
             windows = [{o * stride - pad + j * dilation for j in range(kernel)} for o in range(out)]
             expected = any(not window & set(range(size)) for window in windows)
             found += expected
-            got = has_empty_window(size, out, kernel=kernel, stride=stride, pad=pad, dilation=dilation)
+            got = Windows(size, out, kernel, stride, pad, dilation).has_empty
             assert got == expected, (size, kernel, stride, dilation, pad, ceil)
     assert found, "such windows exist"
 
