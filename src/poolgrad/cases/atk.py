@@ -103,15 +103,8 @@ def _tensor(operator: Operator, parameter: Parameter, record: dict[str, Any], wh
     values = FORWARD
     if parameter.role is not Role.INDICES:
         values = make_values(record.get("range_values"), f"{where}: {parameter.name}: range_values")
-    return make_tensor(
-        operator,
-        parameter,
-        where,
-        dtype=record.get("dtype"),
-        shape=record.get("shape"),
-        format=record.get("format"),
-        values=values,
-    )
+    fields = {key: record.get(key) for key in ("dtype", "shape", "format")}
+    return make_tensor(operator, parameter, where, **fields, values=values)
 
 
 def _scalar(record: dict[str, Any], where: str, seed: Any, case: str, place: int, position: int) -> Any:

@@ -68,16 +68,10 @@ def _tensor(operator: Operator, parameter: Parameter, record: Any, where: str) -
     strange = [key for key in record if key not in _TENSOR_KEYS]
     if strange:
         raise BadCase(f"{where}: {name}: unknown {strange[0]!r}; a tensor may have {', '.join(_TENSOR_KEYS)}")
-    data = record.get("data")
-    return make_tensor(
-        operator,
-        parameter,
-        where,
-        dtype=record.get("dtype"),
-        shape=record.get("shape"),
-        values=None if data is None else make_values(data, f"{where}: {name}: data"),
-        **{key: record[key] for key in ("format", "strides", "offset", "storage") if key in record},
-    )
+    fields = dict(record)
+    data = fields.pop("data", None)
+    values = None if data is None else make_values(data, f"{where}: {name}: data")
+    return make_tensor(operator, parameter, where, **fields, values=values)
 
 
 # Writing.
@@ -108,11 +102,8 @@ def _tensor_record(parameter: Parameter, tensor: CaseTensor | None) -> dict[str,
     if tensor is None:
         return None
     record: dict[str, Any] = {"dtype": tensor.dtype, "shape": tensor.shape, "format": tensor.format}
-    for key, value, default in (("strides", tensor.strides, None), ("offset", tensor.offset, 0)):
-        if value != default:
-            record[key] = value
-    if tensor.storage is not None:
-        record["storage"] = tensor.storage
+    more = {"strides": tensor.strides, "offset": tensor.offset or None, "storage": tensor.storage}
+    record |= {key: value for key, value in more.items() if value is not None}
     if tensor.values != default_values(parameter):
         record["data"] = values_record(tensor.values)
     return record

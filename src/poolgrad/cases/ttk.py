@@ -127,29 +127,24 @@ def _tensors(operator: Operator, row: dict[str, Any], where: str) -> dict[str, C
             return [None] * len(names)
         return [None if entry in ((), []) else entry for entry in entries(column)]
 
-    shapes, dtypes = entries("tensor_view_shapes"), entries("tensor_dtypes")
-    columns = ("tensor_formats", "tensor_view_strides", "tensor_view_offsets", "tensor_storage_shapes")
-    formats, strides, offsets, storages = map(unless_empty, columns)
+    told = {
+        "shape": entries("tensor_view_shapes"),
+        "dtype": entries("tensor_dtypes"),
+        "format": ["ND" if f is None else f for f in unless_empty("tensor_formats")],  # which is what TTK passes
+        "strides": unless_empty("tensor_view_strides"),
+        "offset": unless_empty("tensor_view_offsets"),
+        "storage": unless_empty("tensor_storage_shapes"),
+    }
     ranges = _ranges(row.get("input_data_ranges"), len(names))
     if len(ranges) > len(names):
         raise BadCase(f"{where}: input_data_ranges: expected up to {len(names)} ranges, {of}, got {len(ranges)}")
-    return {
-        p.name: None
-        if shapes[i] is None
-        else make_tensor(
-            operator,
-            p,
-            where,
-            dtype=dtypes[i],
-            shape=shapes[i],
-            format="ND" if formats[i] is None else formats[i],  # which is what TTK passes
-            strides=strides[i],
-            offset=offsets[i],
-            storage=storages[i],
-            values=None if p.output or p.role is Role.INDICES else _values(ranges, i, f"{where}: {p.name}"),
-        )
-        for i, p in enumerate(operator.tensors)
-    }
+    tensors: dict[str, CaseTensor | None] = {}
+    for i, p in enumerate(operator.tensors):
+        fields = {field: column[i] for field, column in told.items()}
+        if fields["shape"] is not None and not p.output and p.role is not Role.INDICES:
+            fields["values"] = _values(ranges, i, f"{where}: {p.name}")
+        tensors[p.name] = None if fields["shape"] is None else make_tensor(operator, p, where, **fields)
+    return tensors
 
 
 def _check_outputs(operator: Operator, told: Any, where: str) -> None:
