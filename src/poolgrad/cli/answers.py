@@ -21,14 +21,13 @@ if TYPE_CHECKING:
     from ..cases.judging import Answer
 
 
+def _data(operator: str | None, product: str | None, accepted: bool, status: int) -> dict[str, object]:
+    named = {"operator": operator, "product": product}
+    return {**named, "accepted": accepted, "status": status, "status_name": name_of(status)}
+
+
 def as_data(operator: Operator, product: Product, answer: Answer) -> dict[str, object]:
-    data: dict[str, object] = {
-        "operator": operator.name,
-        "product": None if product is ANY else product.name,
-        "accepted": answer.row is None,
-        "status": answer.status,
-        "status_name": name_of(answer.status),
-    }
+    data = _data(operator.name, None if product is ANY else product.name, answer.row is None, answer.status)
     if answer.row is not None and answer.broken is not None:
         data |= {
             "parameter": answer.broken.parameter,
@@ -45,15 +44,8 @@ def as_data(operator: Operator, product: Product, answer: Answer) -> dict[str, o
 
 def error_as_data(error: AclnnError) -> dict[str, object]:
     """A refusal that came while the call ran, in the same form."""
-    return {
-        "operator": error.operator,
-        "product": error.product,
-        "accepted": False,
-        "status": error.status,
-        "status_name": name_of(error.status),
-        "parameter": error.parameter,
-        "message": str(error),
-    }
+    data = _data(error.operator, error.product, False, error.status)
+    return data | {"parameter": error.parameter, "message": str(error)}
 
 
 @contextmanager

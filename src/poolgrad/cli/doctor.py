@@ -78,18 +78,14 @@ def _versions() -> Iterator[Finding]:
 
     yield Finding("poolgrad", __version__)
     yield Finding("Python", f"{platform.python_version()} ({sys.executable}), {platform.platform()}")
-    for name in NEEDED:
+    # All of them, so that pip looks for versions that go together.
+    advice = f"run: {shlex.quote(sys.executable)} -m pip install {' '.join(NEEDED)}"
+    for name in (*NEEDED, *OPTIONAL):
         try:
             yield Finding(name, metadata.version(name))
         except metadata.PackageNotFoundError:
-            # All of them, so that pip looks for versions that go together.
-            advice = f"run: {shlex.quote(sys.executable)} -m pip install {' '.join(NEEDED)}"
-            yield Finding(name, "missing", False, advice)
-    for name, use in OPTIONAL.items():
-        try:
-            yield Finding(name, metadata.version(name))
-        except metadata.PackageNotFoundError:
-            yield Finding(name, f"not installed; only for {use}")
+            without = Finding(name, "missing", False, advice)
+            yield without if name in NEEDED else Finding(name, f"not installed; only for {OPTIONAL[name]}")
 
 
 def _product() -> Finding:

@@ -9,7 +9,7 @@ import typer
 from rich.progress import TaskID
 
 from .names import ProductName, product_named
-from .terminal import NO, AsJson, BadInput, interruptible, print_json, progress, screen
+from .terminal import NO, AsJson, BadInput, interruptible, option, print_json, progress, screen
 
 CaseFile = Annotated[
     Path,
@@ -20,15 +20,13 @@ CaseFile = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(help="For cases that have no seed of their own.", min=0)]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Workers; all cores if not given.", show_default=False)]
+Jobs = Annotated[int | None, option(min=1, help="Workers; all cores if not given.")]
 
 
 @interruptible("what is finished is kept, and the same command goes on from there")
 def golden(
     cases: CaseFile,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where a directory per case goes.", show_default=False)
-    ],
+    output: Annotated[Path, option("--output", "-o", metavar="DIR", help="Where a directory per case goes.")],
     jobs: Jobs = None,
     seed: Seed = 0,
     product: ProductName = None,

@@ -7,10 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..contract.parameters import Parameter
 from ..run.calls import one_or_all
+from . import terminal
 from .answers import accepted
 from .line import Line, option, takes_call
 from .names import OperatorName, ProductName, operator_named, product_named
@@ -19,6 +18,7 @@ from .terminal import AsJson, BadInput, percentage, print_json, screen
 if TYPE_CHECKING:
     from ..cases.model import Case, CaseTensor
 
+OUT_HELP = "Write the result to this .npy or .bin file; of several results, one for each in their order."
 FILE = "an .npy file, or a .bin file with --dtype and --shape"
 
 
@@ -33,16 +33,7 @@ def _described(parameter: Parameter) -> tuple[str, str] | None:
 @takes_call(_described)
 def run(
     operator: OperatorName,
-    out: Annotated[
-        list[Path],
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Write the result to this .npy or .bin file; of several results, one for each in their order.",
-            show_default=False,
-        ),
-    ],
+    out: Annotated[list[Path], terminal.option("--out", "-o", metavar="FILE", help=OUT_HELP)],
     words: dict[str, Any],
     product: ProductName = None,
     as_json: AsJson = False,

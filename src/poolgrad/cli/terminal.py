@@ -42,6 +42,11 @@ NO = 1  # the exit code of a command whose answer is no
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
+def option(*names: str, help: str, **more: Any) -> Any:
+    """An option whose help says what its absence means."""
+    return typer.Option(*names, help=help, show_default=False, **more)
+
+
 class Interrupted(Exception):
     """Someone pressed Ctrl-C; the text says what to do next, if anything."""
 

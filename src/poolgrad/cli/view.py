@@ -13,7 +13,7 @@ from ..contract.parameters import Parameter, Role
 from .answers import accepted
 from .line import Line, integers, takes_call
 from .names import OperatorName, ProductName, operator_named, product_named
-from .terminal import AsJson, BadInput, errors, print_json, screen
+from .terminal import AsJson, BadInput, errors, option, print_json, screen
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -34,13 +34,9 @@ def _described(parameter: Parameter) -> tuple[str, str] | None:
 @takes_call(_described)
 def view(
     operator: OperatorName,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The picture: .png, .svg or .pdf.", show_default=False)
-    ],
+    out: Annotated[Path, option("--out", "-o", metavar="FILE", help="The picture: .png, .svg or .pdf.")],
     words: dict[str, Any],
-    plane: Annotated[
-        str, typer.Option("--plane", metavar="N,C[,D]", help="Which plane; the first if absent.", show_default=False)
-    ] = "",
+    plane: Annotated[str, option("--plane", metavar="N,C[,D]", help="Which plane; the first if absent.")] = "",
     seed: Annotated[int, typer.Option("--seed", min=0, help="For the random numbers.")] = 0,
     product: ProductName = None,
     as_json: AsJson = False,
