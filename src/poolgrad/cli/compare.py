@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,8 +96,7 @@ def _judge(
     from ..precision.report import page
 
     judge = judge_for(tensors, standard, level=level, hf32=hf32)  # before any bar is drawn: it may refuse
-    with progress("comparing", tensors.actual.size * (1 if html is None else 2)) as bar:
-        advance = partial(bar.advance, bar.tasks[0].id)
+    with progress("comparing", tensors.actual.size * (1 if html is None else 2)) as advance:
         answer = judge_tensors(tensors, standard, level=level, hf32=hf32, advance=advance)
         if html is not None:
             _write(html, page(tensors, judge, answer, names, advance))

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import TaskID
 
 from .names import ProductName, product_named
 from .terminal import NO, AsJson, BadInput, interruptible, option, print_json, progress, screen
@@ -49,11 +48,7 @@ def golden(
     facts = {"file": str(cases), "seed": seed, "product": name}
     try:
         found = read_cases(cases, seed=seed, product=name)
-        with progress("golden", len(found)) as bar:
-
-            def advance(cases: float) -> None:
-                bar.advance(TaskID(0), cases)
-
+        with progress("golden", len(found)) as advance:
             result = make_golden(found, output, jobs=jobs or default_jobs(), facts=facts, advance=advance)
     except MemoryError as error:
         raise BadInput(f"there is not enough memory ({error}); use fewer --jobs") from error

@@ -34,6 +34,7 @@ class Side:
 
     size: int
     windows: list[range]
+    inside: list[range]  # of these positions, those that are no padding
     counts: list[int]
 
     @property
@@ -45,17 +46,10 @@ class Side:
     def behind(self) -> int:
         return max((w[-1] + 1 - self.size for w in self.windows if w), default=0)
 
-    def inside(self, window: int) -> range:
-        """The positions that are no padding."""
-        taken = self.windows[window]
-        first = taken.start % taken.step if taken.start < 0 else taken.start
-        return range(first, min(taken.stop, self.size), taken.step)
-
     def covered(self) -> Array:
         """How many windows hold each position."""
         times = np.zeros(self.size, np.int64)
-        for window in range(len(self.windows)):
-            inside = self.inside(window)
+        for inside in self.inside:
             times[inside.start : inside.stop : inside.step] += 1
         return times
 
@@ -105,7 +99,7 @@ class Plane:
             place = int(self.indices[depth, row, column]) - self.first_place
             inside = 0 <= place < self.rows.size * self.columns.size
             return [divmod(place, self.columns.size)] if inside else []
-        return [(h, w) for h in self.rows.inside(row) for w in self.columns.inside(column)]
+        return [(h, w) for h in self.rows.inside[row] for w in self.columns.inside[column]]
 
     def target(self, depth: int, row: int, column: int) -> tuple[int, ...]:
         """The place that a gradient's index names, as a position in its plane or volume."""
@@ -201,7 +195,8 @@ def _chosen(chosen: Sequence[int], lead: Sequence[int], depth: Sequence[int]) ->
 def _side(windows: Windows, count_include_pad: object) -> Side:
     axis = windows.axis(COUNT_VALID if count_include_pad is False else COUNT_PADDED)
     places = [range(axis.start(o), axis.stop(o), windows.dilation) for o in range(axis.out)]
-    return Side(axis.size, places, [axis.count(o) for o in range(axis.out)])
+    inside = [windows.places(o) for o in range(axis.out)]
+    return Side(axis.size, places, inside, [axis.count(o) for o in range(axis.out)])
 
 
 def _depths(deep: Side, layer: int, plane: int, indices: Array | None) -> list[int]:

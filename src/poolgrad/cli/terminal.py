@@ -70,10 +70,10 @@ def interruptible(advice: str) -> Iterator[None]:
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Progress]:
-    """A bar on stderr that vanishes when done, and is never there in pipes. Its only task has the number 0."""
+def progress(what: str, total: int) -> Iterator[Callable[[float], None]]:
+    """A bar on stderr that vanishes when done, and is never there in pipes; what is yielded takes it on by a number."""
     with _bar(what, total, MofNCompleteColumn()) as bar:
-        yield bar
+        yield lambda more: bar.advance(bar.task_ids[0], more)
 
 
 @contextmanager

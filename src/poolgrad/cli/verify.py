@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import TaskID
 from rich.text import Text
 
 from ..contract.checks import listed
@@ -56,11 +55,11 @@ def verify(
     manifest = read_manifest(directory)
     found = read_cases(cases, seed=manifest["seed"], product=manifest["product"])
     results = []
-    with progress("verify", len(found)) as bar:
+    with progress("verify", len(found)) as advance:
         where, workers = (directory, actual or directory), jobs or default_jobs()
         for outcome in outcomes(found, manifest["entries"], *where, standard=standard, jobs=workers):
             results.append(outcome)
-            bar.advance(TaskID(0))
+            advance(1)
     if junit is not None:
         write_text(junit, junit_xml(results, {case.name: case.operator_name for case in found}))
     counted = Counter(outcome.verdict for outcome in results)
