@@ -257,6 +257,13 @@ def same(what: str, one_of: Parameter, like: Parameter, *, on: Products = EVERYW
     return Check(f"{first}-{what}-as-{second}", f"{what} of {first} = {what} of {second}", test, on=on, source=source)
 
 
+def all_same(
+    what: str, those: Iterable[Parameter], like: Parameter, *, on: Products = EVERYWHERE, source: str = DOCUMENT
+) -> tuple[Check, ...]:
+    """A row for each tensor that agrees with another one in ``what``."""
+    return tuple(same(what, one, like, on=on, source=source) for one in those)
+
+
 def rank_in(parameters: Sequence[Parameter], allowed: tuple[int, ...]) -> Check:
     names = [p.name for p in parameters]
 

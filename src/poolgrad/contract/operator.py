@@ -48,6 +48,17 @@ class GraphOperator:
 
 # What most of them call the numbers of windows.
 IR_WINDOWS = {Role.KERNEL: "ksize", Role.STRIDE: "strides", Role.PADDING: "pads", Role.CEIL_MODE: "ceil_mode"}
+IR_MAXIMA = {Role.INPUT: "x", Role.GRADIENT: "grad", Role.INDICES: "argmax"}
+# Those that have a depth, and serve operators without one too.
+ADAPTIVE_MAX_POOL_3D_GRAD = GraphOperator("AdaptiveMaxPool3DGrad", IR_MAXIMA)
+AVG_POOL_3D_GRAD = GraphOperator(
+    "AvgPool3DGrad",
+    {Role.INPUT: "orig_input_shape", Role.GRADIENT: "grads"}
+    | IR_WINDOWS
+    | {Role.COUNT_INCLUDE_PAD: "count_include_pad", Role.DIVISOR: "divisor_override"},
+    words=("data_format",),
+    needs_data_format=True,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..base.products import A2, A3
-from ..contract.checks import dtype_in, format_in, format_needs_rank, no_negative_dims, rank_in, same
+from ..contract.checks import all_same, dtype_in, format_in, format_needs_rank, no_negative_dims, rank_in, same
 from ..contract.engine import SAFE
-from ..contract.operator import GraphOperator, Operator, Sample
-from ..contract.parameters import GRAD, INDICES, Role, X, result
+from ..contract.operator import ADAPTIVE_MAX_POOL_3D_GRAD, Operator, Sample
+from ..contract.parameters import GRAD, INDICES, X, result
 from ..contract.pooling import adaptive_windows, floats, plane_below, same_batch_and_channels
 from ..plans.maximum import plan_maximum
 from ..run.calls import call
@@ -51,17 +51,12 @@ OPERATOR = Operator(
     windows=adaptive_windows,
     rows=(
         *floats((GRAD, X, OUT)),
-        same("dtype", GRAD, X),
-        same("dtype", OUT, X),
+        *all_same("dtype", (GRAD, OUT), X),
         dtype_in((INDICES,), ("int32", "int64")),
-        same("rank", GRAD, X),
-        same("rank", INDICES, X),
-        same("rank", OUT, X),
+        *all_same("rank", (GRAD, INDICES, OUT), X),
         same("shape", GRAD, INDICES),
         same("shape", X, OUT),
-        same("format", GRAD, X),
-        same("format", INDICES, X),
-        same("format", OUT, X),
+        *all_same("format", (GRAD, INDICES, OUT), X),
         format_in((X,), ("ND", "NCHW", "NCL")),
         rank_in((X,), (3, 4)),
         format_needs_rank(ALL, "NCL", 3),
@@ -85,7 +80,7 @@ OPERATOR = Operator(
             "no such limit here: indices stay integers",
         ),
     ),
-    ir=(GraphOperator("AdaptiveMaxPool3DGrad", {Role.INPUT: "x", Role.GRADIENT: "grad", Role.INDICES: "argmax"}),),
+    ir=(ADAPTIVE_MAX_POOL_3D_GRAD,),
     # The document's has index 6, which is outside of its plane: it ends in status 507015.
     sample=Sample(
         shapes={"gradOutput": (1, 1, 1, 1), "self": (1, 1, 2, 2), "indices": (1, 1, 1, 1), "gradInput": (1, 1, 2, 2)},

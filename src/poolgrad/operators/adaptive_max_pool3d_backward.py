@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..base.products import A2, A3, A950
-from ..contract.checks import dtype_in, format_in, format_needs_rank, no_negative_dims, rank_in, same
+from ..contract.checks import all_same, dtype_in, format_in, format_needs_rank, no_negative_dims, rank_in, same
 from ..contract.engine import LIBRARY, SAFE
-from ..contract.operator import GraphOperator, Operator, Sample
-from ..contract.parameters import GRAD, INDICES, Role, X, result
+from ..contract.operator import ADAPTIVE_MAX_POOL_3D_GRAD, Operator, Sample
+from ..contract.parameters import GRAD, INDICES, X, result
 from ..contract.pooling import (
     A2_A3,
     NOT_A2_A3,
@@ -63,21 +63,16 @@ OPERATOR = Operator(
     default_format="ND",
     windows=adaptive_windows,
     rows=(
-        same("dtype", GRAD, X),
-        same("dtype", OUT, X),
+        *all_same("dtype", (GRAD, OUT), X),
         *floats((X,)),
         dtype_in((INDICES,), ("int32", "int64")),
-        same("rank", GRAD, X),
-        same("rank", INDICES, X),
-        same("rank", OUT, X),
+        *all_same("rank", (GRAD, INDICES, OUT), X),
         same("shape", GRAD, INDICES),
         same("shape", X, OUT),
         no_negative_dims(ALL, source=SAFE),
         plane_below(X, "DHW", 2**31 - 1, on=A2_A3),
         if_dtype(INDICES, "int32", plane_below(X, "DHW", 2**31 - 1, on=NOT_A2_A3, source=SAFE)),
-        same("format", GRAD, X),
-        same("format", INDICES, X),
-        same("format", OUT, X),
+        *all_same("format", (GRAD, INDICES, OUT), X),
         format_in((X,), FORMATS, source=SAFE),
         rank_in((X,), (4, 5)),
         format_needs_rank((X,), "NCHW", 4, instead="NCDHW or ND", source=LIBRARY),
@@ -94,7 +89,7 @@ OPERATOR = Operator(
             "no such limit here: indices stay integers",
         ),
     ),
-    ir=(GraphOperator("AdaptiveMaxPool3DGrad", {Role.INPUT: "x", Role.GRADIENT: "grad", Role.INDICES: "argmax"}),),
+    ir=(ADAPTIVE_MAX_POOL_3D_GRAD,),
     sample=Sample(
         shapes={
             "gradOutput": (1, 1, 1, 1, 1),

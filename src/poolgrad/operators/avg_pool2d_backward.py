@@ -21,7 +21,7 @@ from ..contract.checks import (
     same,
 )
 from ..contract.engine import LIBRARY, SAFE, Broken, Call, Check
-from ..contract.operator import IR_WINDOWS, GraphOperator, Operator, Sample
+from ..contract.operator import AVG_POOL_3D_GRAD, IR_WINDOWS, GraphOperator, Operator, Sample
 from ..contract.parameters import CEIL, COUNT_PAD, CUBE, DIVISOR, GRAD, KERNEL, PADDING, STRIDE, Role, X, result
 from ..contract.pooling import (
     CLASSIC,
@@ -227,14 +227,7 @@ OPERATOR = Operator(
             | {Role.DIVISOR: "divisor_override"},
             words=("padding_mode", "global_pooling", "exclusive", "data_format"),
         ),
-        GraphOperator(
-            "AvgPool3DGrad",
-            {Role.INPUT: "orig_input_shape", Role.GRADIENT: "grads"}
-            | IR_WINDOWS
-            | {Role.COUNT_INCLUDE_PAD: "count_include_pad", Role.DIVISOR: "divisor_override"},
-            words=("data_format",),
-            needs_data_format=True,
-        ),
+        AVG_POOL_3D_GRAD,
     ),
     sample=Sample(
         shapes={"gradOutput": (1, 16, 1, 1), "self": (1, 16, 4, 4), "gradInput": (1, 16, 4, 4)},

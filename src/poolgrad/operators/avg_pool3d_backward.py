@@ -18,8 +18,8 @@ from ..contract.checks import (
     same,
 )
 from ..contract.engine import LIBRARY, SAFE
-from ..contract.operator import IR_WINDOWS, GraphOperator, Operator, Sample
-from ..contract.parameters import CEIL, COUNT_PAD, DIVISOR, GRAD, KERNEL, PADDING, STRIDE, Role, X, result
+from ..contract.operator import AVG_POOL_3D_GRAD, Operator, Sample
+from ..contract.parameters import CEIL, COUNT_PAD, DIVISOR, GRAD, KERNEL, PADDING, STRIDE, X, result
 from ..contract.pooling import PUBLIC_FORMATS, fixed_windows, floats, is_pooled, windows_fit
 from ..plans.average import plan_average
 from ..run.calls import Ints, call
@@ -106,16 +106,7 @@ OPERATOR = Operator(
         ),
         ("divisorOverride", "all 64 bits, which the library narrows to 32 on the way"),
     ),
-    ir=(
-        GraphOperator(
-            "AvgPool3DGrad",
-            {Role.INPUT: "orig_input_shape", Role.GRADIENT: "grads"}
-            | IR_WINDOWS
-            | {Role.COUNT_INCLUDE_PAD: "count_include_pad", Role.DIVISOR: "divisor_override"},
-            words=("data_format",),
-            needs_data_format=True,
-        ),
-    ),
+    ir=(AVG_POOL_3D_GRAD,),
     sample=Sample(
         shapes={"gradOutput": (1, 16, 1, 1, 1), "self": (1, 16, 4, 4, 4), "output": (1, 16, 4, 4, 4)},
         values={"gradOutput": [1.0] * 16},

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.products import A2, A3, A950
 from ..contract.checks import (
+    all_same,
     at_most_half,
     dtype_in,
     each,
@@ -18,7 +19,7 @@ from ..contract.checks import (
     same,
 )
 from ..contract.engine import LIBRARY
-from ..contract.operator import IR_WINDOWS, GraphOperator, Operator, Sample
+from ..contract.operator import IR_MAXIMA, IR_WINDOWS, GraphOperator, Operator, Sample
 from ..contract.parameters import CEIL, DILATION, GRAD, INDICES, KERNEL, PADDING, STRIDE, Role, X, result
 from ..contract.pooling import (
     A2_A3,
@@ -101,15 +102,12 @@ OPERATOR = Operator(
         dtype_in(FLOATS, ("float32",), on=A2_A3),
         dtype_in(FLOATS, HALVES_AND_FLOAT, on=frozenset((A950,))),
         dtype_in(FLOATS, EVERY_FLOAT, on=NO_PRODUCT),
-        same("dtype", GRAD, X, on=NOT_A2_A3),
-        same("dtype", OUT, X, on=NOT_A2_A3),
+        *all_same("dtype", (GRAD, OUT), X, on=NOT_A2_A3),
         dtype_in((INDICES,), ("int32",), on=A2_A3),
         dtype_in((INDICES,), ("int32", "int64"), on=NOT_A2_A3),
         format_in((X,), ("NCHW", "ND", "NCL"), on=A2_A3),
         format_in((X,), ("NCHW", "ND", "NCL", "NHWC"), on=NOT_A2_A3),
-        same("format", GRAD, X),
-        same("format", INDICES, X),
-        same("format", OUT, X),
+        *all_same("format", (GRAD, INDICES, OUT), X),
         rank_in(ALL, (3, 4)),
         format_needs_rank(ALL, "NCL", 3),
         length_in(KERNEL, (1, 2)),
@@ -151,7 +149,7 @@ OPERATOR = Operator(
     ir=(
         GraphOperator(
             "MaxPoolGradWithArgmaxV3",
-            {Role.INPUT: "x", Role.GRADIENT: "grad", Role.INDICES: "argmax"} | IR_WINDOWS | {Role.DILATION: "dilation"},
+            IR_MAXIMA | IR_WINDOWS | {Role.DILATION: "dilation"},
             words=("dtype", "data_format"),
         ),
     ),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.products import A2, A3, A950
 from ..contract.checks import (
+    all_same,
     at_most_half,
     dtype_in,
     each,
@@ -19,7 +20,7 @@ from ..contract.checks import (
     same,
 )
 from ..contract.engine import LIBRARY, SAFE
-from ..contract.operator import IR_WINDOWS, GraphOperator, Operator, Sample
+from ..contract.operator import IR_MAXIMA, IR_WINDOWS, GraphOperator, Operator, Sample
 from ..contract.parameters import CEIL, DILATION, GRAD, INDICES, KERNEL, PADDING, STRIDE, Role, X, result
 from ..contract.pooling import (
     A2_A3,
@@ -91,10 +92,8 @@ OPERATOR = Operator(
         *floats((X,)),
         dtype_in((INDICES,), ("int32",), on=A2_A3),
         dtype_in((INDICES,), ("int32", "int64"), on=NOT_A2_A3),
-        same("dtype", GRAD, X),
-        same("dtype", OUT, X),
-        same("format", GRAD, X),
-        same("format", OUT, X),
+        *all_same("dtype", (GRAD, OUT), X),
+        *all_same("format", (GRAD, OUT), X),
         format_in((X,), FORMATS, source=SAFE),
         format_in((INDICES,), FORMATS, source=SAFE),
         rank_in((GRAD, OUT, INDICES, X), (4, 5)),
@@ -128,7 +127,7 @@ OPERATOR = Operator(
     ir=(
         GraphOperator(
             "MaxPool3DGradWithArgmax",
-            {Role.INPUT: "x", Role.GRADIENT: "grad", Role.INDICES: "argmax"} | IR_WINDOWS | {Role.DILATION: "dilation"},
+            IR_MAXIMA | IR_WINDOWS | {Role.DILATION: "dilation"},
             words=("data_format",),
         ),
     ),
