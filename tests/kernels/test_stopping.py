@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kernels.test_threads import PATIENCE, TIMED_OUT, Numbers, in_team, task_of, wait_until
 from numba import types
 from oracle import assert_same_bits
-from test_threads import PATIENCE, TIMED_OUT, Numbers, in_team, task_of, wait_until
 
 import poolgrad
 from poolgrad.kernels.jit import machine

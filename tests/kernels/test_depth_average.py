@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from depth_operators import avg_pool3d_backward
+from kernels.depth_operators import avg_pool3d_backward
+from kernels.test_paths import ROWS, channels_last, recording, with_limits
 from oracle import DTYPES, HALVES, LAYOUTS, Guarded, assert_same_bits, gamma
-from test_paths import ROWS, channels_last, recording, with_limits
 
 import poolgrad
 from poolgrad.base.windows import pooled_size
