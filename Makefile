@@ -34,6 +34,7 @@ test: $(STAMP) ## all tests that need no torch
 
 # Made anew each time: what these versions bring along is always the newest.
 test-lowest: ## tests of all that other packages do for us, with the lowest versions that pyproject.toml allows
+	@tools/need g++
 	$(LOWEST_PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST_PYTHON) tools/lowest.py > $(LOWEST)/constraints.txt
 	@echo "installing the lowest versions into $(LOWEST) ..."

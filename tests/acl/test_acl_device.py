@@ -59,6 +59,7 @@ def test_every_call_before_init_and_after_finalize_is_refused() -> None:
     assert "finalized" in text()
 
 
+@pytest.mark.doors("Python", "C")
 def test_questions_that_need_no_device_are_answered_at_any_time() -> None:
     """Programs ask how many devices there are before they initialise anything."""
 
@@ -158,12 +159,14 @@ def _again(path: object, status: int) -> None:
     assert device.aclInit(path) == status  # type: ignore[arg-type]
 
 
+@pytest.mark.doors("Python", "C")
 @pytest.mark.parametrize("name", ["missing.json", ".", "nul\0byte"])
 def test_a_config_that_cannot_be_read(tmp_path: Path, name: str) -> None:
     assert device.aclInit(f"{tmp_path}/{name}") == 100003
     assert "configPath" in text()
 
 
+@pytest.mark.doors("Python", "C")
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
 def test_a_pipe_as_config_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
@@ -183,6 +186,7 @@ def test_null_and_empty_configs_are_none() -> None:
         device.aclFinalize()
 
 
+@pytest.mark.doors("Python", "C")
 def test_aclnn_init_brings_the_runtime_up_and_down() -> None:
     assert device.aclnnFinalize() == 361001
     assert device.aclnnInit(None) == 0
@@ -201,6 +205,7 @@ def test_aclnn_finalize_undoes_only_its_own_init() -> None:
     assert device.aclFinalize() == 0
 
 
+@pytest.mark.doors("Python", "C")
 def test_acl_finalize_clears_both() -> None:
     device.aclnnInit(None)
     assert device.aclInit(None) == 0, "aclnnInit is no aclInit"
@@ -288,6 +293,7 @@ def test_bad_device_ids(runtime: None, bad: object) -> None:
     assert device.aclrtCreateContext(bad) == (None, 107001)  # type: ignore[arg-type]
 
 
+@pytest.mark.doors("Python", "C")
 def test_set_and_reset_are_counted(runtime: None) -> None:
     context, _ = device.aclrtGetCurrentContext()
     stream = new_stream()
@@ -303,16 +309,19 @@ def test_set_and_reset_are_counted(runtime: None) -> None:
     assert device.aclrtGetCurrentContext()[0] != context
 
 
+@pytest.mark.doors("Python", "C")
 def test_reset_keeps_device_memory(runtime: None) -> None:
     address = malloc(8)
     assert device.aclrtResetDevice(0) == 0
     assert memory.aclrtFree(address) == 0
 
 
+@pytest.mark.doors("Python", "C")
 def test_run_mode_is_host(runtime: None) -> None:
     assert device.aclrtGetRunMode() == (1, 0)
 
 
+@pytest.mark.doors("Python", "C")
 def test_the_current_context_belongs_to_the_thread(runtime: None) -> None:
     mine, _ = device.aclrtGetCurrentContext()
     seen: list[object] = []
@@ -326,6 +335,7 @@ def test_the_current_context_belongs_to_the_thread(runtime: None) -> None:
     assert seen == [(None, 107002), 0, (mine, 0)]
 
 
+@pytest.mark.doors("Python", "C")
 def test_a_new_context_becomes_current_and_can_be_left(runtime: None) -> None:
     first, _ = device.aclrtGetCurrentContext()
     second, ret = device.aclrtCreateContext(0)
@@ -338,6 +348,7 @@ def test_a_new_context_becomes_current_and_can_be_left(runtime: None) -> None:
     assert device.aclrtGetCurrentContext() == (first, 0)
 
 
+@pytest.mark.doors("Python", "C")
 def test_destroying_the_current_context_leaves_none(runtime: None) -> None:
     context, _ = device.aclrtCreateContext(0)
     assert device.aclrtDestroyContext(context) == 0
@@ -429,6 +440,7 @@ gate.set()
     )
 
 
+@pytest.mark.doors("Python", "C")
 def test_objects_live_outside_of_the_runtime() -> None:
     tensor = objects.aclCreateTensor([2], 0, None, 0, 2, [2], None)
     device.aclInit(None)

@@ -57,6 +57,7 @@ def test_a_waiting_stream_holds_later_tasks_only(stream: int, gate: MakeGate) ->
     assert ran == ["recorded", "after the wait"]
 
 
+@pytest.mark.doors("Python", "C")
 def test_an_event_never_recorded_holds_nobody(stream: int) -> None:
     event = new_event()
     assert events.aclrtStreamWaitEvent(stream, event) == 0
@@ -229,6 +230,7 @@ def test_wrong_streams(stream: int, call: Callable[[int, object], int]) -> None:
     assert events.aclrtStreamWaitEvent(stream, event) == 107003
 
 
+@pytest.mark.doors("Python", "C")
 def test_nothing_works_before_init_or_without_a_context() -> None:
     assert events.aclrtCreateEvent() == events.aclrtQueryEventStatus(None) == (None, 100001)
     assert events.aclrtEventElapsedTime(None, None) == (None, 100001)

@@ -161,6 +161,7 @@ def test_integers_of_numpy_are_integers(runtime: None) -> None:
     assert memory.aclrtFree(np.uint64(address)) == 0  # type: ignore[arg-type]
 
 
+@pytest.mark.doors("Python", "C")
 @pytest.mark.parametrize(
     ("place", "status"), [(None, 100000), (0, 100000), (64, 107017), (-64, 107017), (2**70, 107017), ("x", 107017)]
 )
@@ -169,6 +170,7 @@ def test_frees_that_are_refused(runtime: None, place: int, status: int) -> None:
     assert memory.aclrtFreeHost(place) == status
 
 
+@pytest.mark.doors("Python", "C")
 def test_free_takes_the_start_of_a_live_block_once(runtime: None) -> None:
     address = malloc(100)
     assert memory.aclrtFree(address + 64) == 107017
@@ -242,6 +244,7 @@ def test_many_threads_allocate_and_free(runtime: None) -> None:
 # Copies
 
 
+@pytest.mark.doors("Python", "C")
 def test_there_and_back_through_every_kind(runtime: None) -> None:
     one, two = malloc(8), malloc(8)
     target = bytearray(8)
@@ -255,6 +258,7 @@ def test_there_and_back_through_every_kind(runtime: None) -> None:
     assert read(two, 8) == b"abcdefgh"
 
 
+@pytest.mark.doors("Python", "C")
 @pytest.mark.parametrize(
     "source",
     [
@@ -276,6 +280,7 @@ def test_all_sorts_of_buffers(runtime: None, source: object) -> None:
     assert read(address, 8) == bytes(range(8))
 
 
+@pytest.mark.doors("Python", "C")
 def test_into_arrays_and_host_addresses(runtime: None) -> None:
     address = malloc(8)
     write(address, np.array([1, 2], np.float32).tobytes())
@@ -287,6 +292,7 @@ def test_into_arrays_and_host_addresses(runtime: None) -> None:
     assert result.tobytes() == np.array([1, 2], np.float32).tobytes()
 
 
+@pytest.mark.doors("Python", "C")
 def test_overlapping_copies_move(runtime: None) -> None:
     address = malloc(10)
     write(address, b"0123456789")
@@ -348,6 +354,7 @@ def test_nothing_to_copy_succeeds_whatever_the_rest_is(runtime: None) -> None:
     assert memory.aclrtMemcpy("x", "y", object(), 0, None) == 0  # type: ignore[arg-type]
 
 
+@pytest.mark.doors("Python", "C")
 def test_a_freed_block_is_no_place_any_more(runtime: None) -> None:
     address = malloc(1 << 20)
     assert memory.aclrtFree(address) == 0
@@ -405,6 +412,7 @@ print(copies(0, end), copies(0, end + 1), copies(end - 1, 2), copies(end, 1))
 # Host memory, fill
 
 
+@pytest.mark.doors("Python", "C")
 def test_host_memory_is_host_memory(runtime: None) -> None:
     host, ret = memory.aclrtMallocHost(16)
     assert ret == 0
@@ -423,6 +431,7 @@ def test_host_memory_is_host_memory(runtime: None) -> None:
     assert memory.aclrtMallocHost(2**45) == (None, 207001)
 
 
+@pytest.mark.doors("Python", "C")
 def test_fill_takes_the_low_byte_and_keeps_to_the_range(runtime: None) -> None:
     address = malloc(8)
     write(address, bytes(8))
@@ -432,6 +441,7 @@ def test_fill_takes_the_low_byte_and_keeps_to_the_range(runtime: None) -> None:
     assert read(address, 8) == b"\0\0\xff\xff\xff\xff\xff\0"
 
 
+@pytest.mark.doors("Python", "C")
 @pytest.mark.parametrize(
     ("place", "room", "value", "count", "status"),
     [
@@ -454,6 +464,7 @@ def test_fills_that_are_refused(
     assert "aclrtMemset" in (messages.take() or "")
 
 
+@pytest.mark.doors("Python", "C")
 def test_nothing_works_before_init() -> None:
     assert memory.aclrtMalloc(8, c.ACL_MEM_MALLOC_HUGE_FIRST) == (None, 100001)
     assert memory.aclrtMallocHost(8) == (None, 100001)

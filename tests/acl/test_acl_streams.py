@@ -218,6 +218,7 @@ def test_destroy_ends_a_stream_once(stream: int) -> None:
     assert streams.resolve(stream) == (None, 107017)
 
 
+@pytest.mark.doors("Python", "C")
 def test_of_many_threads_that_destroy_one_wins(stream: int) -> None:
     context, _ = device.aclrtGetCurrentContext()
     answers: list[int] = []
@@ -268,6 +269,7 @@ def test_contexts_keep_their_streams_apart(stream: int) -> None:
     assert streams.aclrtDestroyStream(stream) == 0
 
 
+@pytest.mark.doors("Python", "C")
 def test_nothing_works_before_init() -> None:
     assert streams.aclrtCreateStream() == (None, 100001)
     assert streams.aclrtDestroyStream(None) == streams.aclrtSynchronizeStream(None) == 100001
@@ -324,6 +326,7 @@ def test_asynchronous_copies_run_in_order_and_hold_their_memory(stream: int, gat
     assert (now, target) == (b"old data", b"old data")
 
 
+@pytest.mark.doors("Python", "C")
 def test_asynchronous_copies_are_checked_at_once(stream: int) -> None:
     address = malloc(8)
     assert streams.aclrtMemcpyAsync(address, 8, b"x" * 9, 9, 1, stream) == 107000

@@ -137,6 +137,7 @@ ARGUMENTS: list[tuple[str, Callable[[Call], dict[str, Any]], int]] = [
 ]
 
 
+@pytest.mark.doors("Python", "C")
 @pytest.mark.parametrize("line", ARGUMENTS, ids=lambda line: line[0])
 def test_other_arguments_are_judged_anew(stream: int, line: tuple[str, Callable[[Call], dict[str, Any]], int]) -> None:
     _, change, status = line
@@ -147,18 +148,21 @@ def test_other_arguments_are_judged_anew(stream: int, line: tuple[str, Callable[
     assert call.run() == (0 if status == 0 else 161002), "a failure uses the executor up"
 
 
+@pytest.mark.doors("Python", "C")
 def test_another_operator(stream: int) -> None:
     call = Call(stream)
     assert acl.aclnnAdaptiveAvgPool3dBackward(call.workspace, call.size, call.executor, stream) == 161002
     assert call.run() == 161002
 
 
+@pytest.mark.doors("Python", "C")
 def test_another_context(stream: int) -> None:
     call = Call(stream)
     assert acl.aclrtCreateContext(0)[1] == 0
     assert call.run() == 107003
 
 
+@pytest.mark.doors("Python", "C")
 def test_destroyed_stream(stream: int) -> None:
     call = Call(stream)
     assert acl.aclrtDestroyStream(stream) == 0
@@ -268,6 +272,7 @@ def bad_index(stream: int, index: int) -> None:
     assert acl.aclnnAdaptiveMaxPool2dBackward(None, size, executor, stream) == 0
 
 
+@pytest.mark.doors("Python", "C")
 def test_a_run_that_fails_at_once_is_reported_when_somebody_asks(stream: int) -> None:
     bad_index(stream, 0)
     assert acl.aclrtSynchronizeStream(stream) == 0
@@ -363,6 +368,7 @@ def test_no_short_runs_on_a_closed_stream() -> None:
         stream.run(forbid)
 
 
+@pytest.mark.doors("Python", "C")
 def test_uploads_are_seen_by_known_runs(stream: int) -> None:
     call = Call(stream)
     other = upload(np.full((1, 1, 2, 2), 8, np.float32))
