@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
-from acl_helpers import as_the_library_reads
 
 from poolgrad.acl import constants as c
 from poolgrad.acl import messages, objects
-from poolgrad.acl.float16 import aclFloat16ToFloat, aclFloatToFloat16
 from poolgrad.acl.handles import HANDLES, INT_ARRAY, TENSOR
 
 
@@ -246,45 +243,3 @@ def test_hostile_arguments_end_in_a_status() -> None:
         assert create(**{name: Hostile()}) is None
         assert "Hostile" in (messages.take() or "")
     assert objects.aclGetViewShape(Hostile()) == (None, 161002)  # type: ignore[arg-type]
-
-
-# Half precision
-
-
-def test_every_half_becomes_its_float_and_back() -> None:
-    bits = np.arange(2**16, dtype=np.uint16)
-    floats = [aclFloat16ToFloat(int(each)) for each in bits]
-    assert floats == as_the_library_reads(bits).tolist()
-    finite = (bits >> 10 & 31) < 31
-    for each, value in zip(bits[finite].tolist(), np.array(floats)[finite].tolist(), strict=True):
-        assert aclFloatToFloat16(value) == each
-
-
-@pytest.mark.parametrize(
-    ("bits", "value"), [(0x7C00, 65536.0), (0xFC00, -65536.0), (0x7E00, 98304.0), (0xFE00, -98304.0)]
-)
-def test_halves_have_neither_infinity_nor_nan(bits: int, value: float) -> None:
-    assert aclFloat16ToFloat(bits) == value
-
-
-@pytest.mark.parametrize(
-    ("value", "bits"),
-    [(1 + 2**-11, 0x3C00), (1 + 3 * 2**-11, 0x3C02), (2**-25, 0), (-(2**-25), 0x8000), (True, 0x3C00)],
-)
-def test_rounding_is_to_nearest_even(value: float, bits: int) -> None:
-    assert aclFloatToFloat16(value) == bits
-
-
-@pytest.mark.parametrize("value", [65504.0, 65519.0, 65520.0, 65536.0, 1e300, math.inf, math.nan])
-def test_what_is_too_large_becomes_the_largest_half(value: float) -> None:
-    assert aclFloatToFloat16(value) == 0x7BFF
-    assert aclFloatToFloat16(math.copysign(value, -1)) == 0xFBFF
-
-
-def test_what_is_no_half() -> None:
-    for wrong in (-1, 2**16, 1.0, "1", None):
-        assert aclFloat16ToFloat(wrong) is None  # type: ignore[arg-type]
-        assert messages.take()
-    for wrong in ("1.5", None, object(), [1.0, 2.0], 10**400):
-        assert aclFloatToFloat16(wrong) is None  # type: ignore[arg-type]
-        assert messages.take()
