@@ -465,7 +465,7 @@ def test_fills_that_are_refused(
 
 
 @pytest.mark.doors("Python", "C")
-def test_nothing_works_before_init() -> None:
+def test_memory_needs_init() -> None:
     assert memory.aclrtMalloc(8, c.ACL_MEM_MALLOC_HUGE_FIRST) == (None, 100001)
     assert memory.aclrtMallocHost(8) == (None, 100001)
     assert memory.aclrtFree(64) == memory.aclrtFreeHost(64) == 100001

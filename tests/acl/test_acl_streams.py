@@ -270,7 +270,7 @@ def test_contexts_keep_their_streams_apart(stream: int) -> None:
 
 
 @pytest.mark.doors("Python", "C")
-def test_nothing_works_before_init() -> None:
+def test_streams_need_init() -> None:
     assert streams.aclrtCreateStream() == (None, 100001)
     assert streams.aclrtDestroyStream(None) == streams.aclrtSynchronizeStream(None) == 100001
     assert streams.aclrtSynchronizeStreamWithTimeout(None, 1) == streams.aclrtSynchronizeDevice() == 100001

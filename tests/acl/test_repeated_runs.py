@@ -163,7 +163,7 @@ def test_another_context(stream: int) -> None:
 
 
 @pytest.mark.doors("Python", "C")
-def test_destroyed_stream(stream: int) -> None:
+def test_stream_destroyed_between_runs(stream: int) -> None:
     call = Call(stream)
     assert acl.aclrtDestroyStream(stream) == 0
     assert call.run() == 107017

@@ -105,7 +105,7 @@ def status_of(answer: Any) -> int:
 
 
 @pytest.mark.parametrize("name", TAKERS)
-def test_wrong_handles(name: str, library: Library, runtime: None) -> None:
+def test_handles_of_another_kind_or_destroyed(name: str, library: Library, runtime: None) -> None:
     things = Things(library)
     wanted, call = TAKERS[name]
     expected = 107017 if wanted in ("stream", "event", "context") else 161002

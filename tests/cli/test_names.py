@@ -28,7 +28,7 @@ def test_a_product_by_the_names_of_devices_documents_and_people(name: str) -> No
 
 @pytest.mark.parametrize("command", ["run", "check", "explain", "view", "cases"])
 @pytest.mark.parametrize("absent", ABSENT[-2:])
-def test_an_operator_that_only_cann_has(command: str, absent: str) -> None:
+def test_commands_name_an_operator_that_only_cann_has(command: str, absent: str) -> None:
     needed = {"run": ("--grad-output", "g.npy", "--x", "1,4,4", "-o", "o.npy"), "view": ("--x", "1,4,4", "-o", "o.svg")}
     for name in (absent.removeprefix("aclnn"), snake_case(absent.removeprefix("aclnn"))):
         done = poolgrad(command, name, *needed.get(command, ()), expect=2)

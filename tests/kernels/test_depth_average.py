@@ -128,7 +128,7 @@ def test_layers_of_few_windows(dtype: Any, name: str, monkeypatch: Any) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("window", [(3, 2, 1), (3, 1, 1), (2, 2, 0), (4, 3, 1)], ids=str)
-def test_every_layout(window: Three, dtype: Any, monkeypatch: Any) -> None:
+def test_every_layout_of_averages(window: Three, dtype: Any, monkeypatch: Any) -> None:
     """Also where layers do not follow each other in the steps of rows, and where channels lie side by side."""
     numbers = tuple((number,) * 3 for number in window)
     shape = (2, 9, 5, 7, 18)
