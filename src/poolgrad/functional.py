@@ -1,15 +1,25 @@
 """The Pythonic functions, from the files of their operators. Made by tools/make_docs.py."""
 
+from .operators.adaptive_avg_pool2d_backward import adaptive_avg_pool2d_backward as adaptive_avg_pool2d_backward
 from .operators.adaptive_avg_pool3d_backward import adaptive_avg_pool3d_backward as adaptive_avg_pool3d_backward
 from .operators.adaptive_max_pool2d_backward import adaptive_max_pool2d_backward as adaptive_max_pool2d_backward
+from .operators.adaptive_max_pool3d_backward import adaptive_max_pool3d_backward as adaptive_max_pool3d_backward
 from .operators.avg_pool2d_backward import avg_pool2d_backward as avg_pool2d_backward
+from .operators.avg_pool3d_backward import avg_pool3d_backward as avg_pool3d_backward
 from .operators.max_pool2d_with_indices_backward import (
     max_pool2d_with_indices_backward as max_pool2d_with_indices_backward,
 )
+from .operators.max_pool3d_with_argmax_backward import (
+    max_pool3d_with_argmax_backward as max_pool3d_with_argmax_backward,
+)
 
 __all__ = [
+    "adaptive_avg_pool2d_backward",
     "adaptive_avg_pool3d_backward",
     "adaptive_max_pool2d_backward",
+    "adaptive_max_pool3d_backward",
     "avg_pool2d_backward",
+    "avg_pool3d_backward",
     "max_pool2d_with_indices_backward",
+    "max_pool3d_with_argmax_backward",
 ]

@@ -103,10 +103,11 @@ class Browser:
         self._request("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
     def prefer(self, scheme: str) -> None:
-        """Light or dark."""
+        """Light or dark, once the page knows: it is told when the next frame is drawn, before those who wait for it."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         command = {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}}
         self._request("POST", "/goog/cdp/execute", command)
+        self.run("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
 
     def screenshot(self) -> str:
         """A picture of the window, PNG in base64."""

@@ -16,8 +16,10 @@ from oracle import DTYPES, HALVES, LAYOUTS, Guarded, assert_same_bits, gamma
 
 import poolgrad
 from poolgrad.base.windows import pooled_size
-from poolgrad.kernels.record import FEW_WINDOWS, LAYERS, LAYERS_IN_ONE_PASS
+from poolgrad.kernels.record import FEW_WINDOWS, LAYERS, LAYERS_IN_ONE_PASS, MOST_DIRECT_TERMS
 from poolgrad.plans import plan
+from poolgrad.plans.average import LONGEST_BLOCK
+from poolgrad.selftest import reference
 
 Array = np.ndarray[Any, Any]
 Three = tuple[int, int, int]
@@ -198,6 +200,32 @@ def test_adaptive_windows_of_several_lengths_along_depth(dtype: Any, monkeypatch
         with_limits(monkeypatch, WOVEN)
         assert_same_bits(poolgrad.adaptive_avg_pool3d_backward(grad, shape), expected)
         assert [made.kernel for made in plans[-2:]] == ["average_rows", "average_layers_2_2_0"]
+
+
+@pytest.mark.parametrize("rows", [9, 30, 128, 129])
+def test_windows_that_are_long_along_rows(rows: int, monkeypatch: Any) -> None:
+    """Each layer has blocks of its own, if those of all layers fit; in parts, and where no window holds a layer."""
+    for (k, s, p), stride in itertools.product([(1, 1, 0), (2, 1, 0), (3, 1, 1), (2, 2, 1), (1, 2, 0)], (1, 3)):
+        numbers, shape = ((k, rows, 2), (s, stride, 1), (p, 1, 0)), (1, 2, 4, rows + 21, 19)
+        grad = gradient(shape, *numbers, np.float32)
+        plans = recording(monkeypatch)
+        got = avg_pool3d_backward(grad, shape, *numbers, divisor=1)
+        blocks = rows // stride > MOST_DIRECT_TERMS and -(-rows // stride) * -(-k // s) <= LONGEST_BLOCK
+        assert (plans[-1].kernel == "average_row_blocks") == blocks
+        terms = (rows // stride + 1) * 2 * -(-k // s)
+        layers, sizes = [range(o * s - p, o * s - p + k) for o in range(grad.shape[2])], (shape[1], *shape[3:])
+        for d in range(shape[2]):
+            exact, bound = np.zeros((2, *sizes))
+            for o, layer in enumerate(layers):
+                if d in layer:
+                    plane = grad[0, :, o].astype(np.float64)
+                    one, many = ((rows, 2), (stride, 1), (1, 0)), (False, True, 1)
+                    exact += reference.avg_pool2d_backward(plane, sizes, *one, *many)
+                    bound += reference.avg_pool2d_backward(np.abs(plane), sizes, *one, *many)
+            assert (np.abs(got[0, :, d] - exact) <= bound * terms * 2.0**-24 * 1.001).all()
+        with monkeypatch.context() as limited:
+            with_limits(limited, {"BYTES_PER_PART": 1, "WIDEST_TILE": 8, "NARROWEST_TILE": 8})
+            assert_same_bits(avg_pool3d_backward(grad, shape, *numbers, divisor=1), got)
 
 
 def test_large_layers_go_row_by_row(monkeypatch: Any) -> None:

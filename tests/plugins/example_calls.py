@@ -11,6 +11,7 @@ import numpy as np
 
 from poolgrad.contract.operator import Operator
 from poolgrad.contract.parameters import Role
+from poolgrad.contract.support import support
 from poolgrad.operators import REGISTRY
 from poolgrad.selftest import reference
 
@@ -31,10 +32,8 @@ FORMAT = {operator.name: operator.default_format for operator in REGISTRY.values
 
 
 def _soc(operator: Operator) -> str:
-    """The device whose row about types allows most of them."""
-    key = f"{operator.inputs[0].name}-dtype"
-    rows = [(product, check) for product in operator.products for check in operator.checks_on(product)]
-    product, _ = max((row for row in rows if row[1].key == key), key=lambda row: len(row[1].allowed))
+    """The device that has the operator in most types."""
+    product = max(operator.products, key=lambda product: len(support(operator, product).dtypes))
     return product.soc
 
 

@@ -53,7 +53,7 @@ _MOVES = {
 WIDEST_TILE, NARROWEST_TILE = 8192, 64
 # Fixed windows: strides that constant shuffles can lay out, and the longest sums that fit scratch.
 LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 2048
-# Rows of gradients that are summed by blocks; so many narrow tiles fit scratch for any number of parts.
+# Rows of gradients that are summed by blocks, in all layers; so many narrow tiles fit scratch for any number of parts.
 LONGEST_BLOCK = 256
 # Rows that are expanded together, in numbers: what is made of them should stay in the first-level cache.
 BATCH = 2048
@@ -344,7 +344,7 @@ def _for_small_planes(views: Views, record: Record) -> Booking | None:
     """Dense planes that are small enough to be worked on eight at a time."""
     axes, _, target, gradients, planes, _ = views
     dense = gradients.is_dense(target.dtype.itemsize) and planes.is_dense(target.dtype.itemsize)
-    few = _is_short(axes[2]) and not _has_blocks(axes[1])
+    few = _is_short(axes[2]) and not _has_blocks(axes)
     floats, integers = _small_planes_scratch(axes)
     count = target.count // math.prod(planes.spatial)
     parts = views.parts(-(-count // LANES))
@@ -366,9 +366,10 @@ def _in_rows(views: Views, record: Record) -> Booking:
     streams = _has_streams(axes[2])
     terms = axes[2].terms if streams else 0
     rows = target.count // axes[2].size
-    block = axes[1].terms if _has_blocks(axes[1]) else 0
+    block = axes[1].terms if _has_blocks(axes) else 0
+    sums = axes[0].longest_run * (block + 1) if block else 0
     budget = _budget(rows, views) // int(record["itemsize"][0])
-    tile, wide, batch, depth_slots, row_slots = _tiling(axes, streams, block, budget)
+    tile, wide, batch, depth_slots, row_slots = _tiling(axes, streams, sums, budget)
     if streams:
         windows = axes[2].phases_over(tile) + terms - 1
         chunk, pitch = windows + ROOM, _whole_vectors(windows)
@@ -381,7 +382,7 @@ def _in_rows(views: Views, record: Record) -> Booking:
     record["batch"], record["batch_bits"], record["pitch"], record["wide"] = batch, batch.bit_length() - 1, pitch, wide
     record["depth_slots"], record["row_slots"] = depth_slots, row_slots
     slots = depth_slots * row_slots
-    floats = (2 + slots * batch + block) * wide + 3 * WIDE_ROOM + 2 * chunk + (3 + levels) * longer
+    floats = (2 + slots * batch + sums) * wide + 3 * WIDE_ROOM + 2 * chunk + (3 + levels) * longer
     integers = 3 * chunk + slots + 3 + 2 * LONGEST_TABLE + 2 * min(axes[1].size, ROWS_IN_TABLE)
     return "average_row_blocks" if block else "average_rows", rows, floats, integers
 
@@ -414,13 +415,13 @@ def _record(dtype: DType, channels: int, axes: tuple[Axis, ...]) -> Record:
     return record
 
 
-def _tiling(axes: Axes, streams: bool, block: int, budget: int) -> tuple[int, int, int, int, int]:
+def _tiling(axes: Axes, streams: bool, sums: int, budget: int) -> tuple[int, int, int, int, int]:
     """Columns per tile, numbers and rows per batch, and how many batches to keep (of layers, of rows): as many as hold
     one element's windows, if they fit."""
     depth, rows, columns = axes
     # Powers of two, so that a kernel finds a slot without a division.
     depth_slots, batch, row_slots = power_of_two(depth.longest_run), 1, 1
-    wanted = 1 if block else rows.longest_run
+    wanted = 1 if sums else rows.longest_run
     tile = min(columns.size, WIDEST_TILE)
 
     def wide() -> int:
@@ -429,7 +430,7 @@ def _tiling(axes: Axes, streams: bool, block: int, budget: int) -> tuple[int, in
         return tile + WIDE_ROOM
 
     def fits(rows: int) -> bool:
-        return (depth_slots * rows + block + 8) * wide() <= budget  # with the rows of all steps before and after
+        return (depth_slots * rows + sums + 8) * wide() <= budget  # with the rows of all steps before and after
 
     while not fits(2 * wanted) and tile > NARROWEST_TILE:
         tile //= 2
@@ -459,6 +460,7 @@ def _has_streams(axis: Axis) -> bool:
     return axis.rule == FIXED and axis.stride <= LARGEST_SHUFFLED_STRIDE and axis.terms <= MOST_TERMS
 
 
-def _has_blocks(axis: Axis) -> bool:
-    """Whether to sum rows by blocks: where fixed windows are long. Their slots must always fit."""
-    return axis.rule == FIXED and MOST_DIRECT_TERMS < axis.terms <= LONGEST_BLOCK
+def _has_blocks(axes: Axes) -> bool:
+    """Whether to sum rows by blocks: where fixed windows are long along H. The slots of all layers must always fit."""
+    depth, rows, _ = axes
+    return rows.rule == FIXED and MOST_DIRECT_TERMS < rows.terms <= LONGEST_BLOCK // max(depth.longest_run, 1)

@@ -43,7 +43,7 @@ class _WithIndices(_Golden):
         operator = REGISTRY[cls.operator]
         arguments = bound(operator, positional, named)
         call = described(operator, arguments, formats=_formats(operator, named))
-        if is_legal(call):
+        if is_legal(call) and call.tensor(Role.INDICES).count:
             x, where = (operator.by_role[role].name for role in (Role.INPUT, Role.INDICES))
             _, indices = forward(call, arguments[x])
             write(arguments[where], indices)
@@ -73,11 +73,19 @@ def _formats(operator: Operator, named: Mapping[str, Any]) -> dict[str, str] | N
 
 # generated: spec
 __spec__ = {  # type: ignore[assignment] # Python has another use for this name, TTK this one
+    "aclnnAdaptiveAvgPool2dBackward": "AdaptiveAvgPool2dBackward",
     "aclnnAdaptiveAvgPool3dBackward": "AdaptiveAvgPool3dBackward",
     "aclnnAdaptiveMaxPool2dBackward": "AdaptiveMaxPool2dBackward",
+    "aclnnAdaptiveMaxPool3dBackward": "AdaptiveMaxPool3dBackward",
     "aclnnAvgPool2dBackward": "AvgPool2dBackward",
+    "aclnnAvgPool3dBackward": "AvgPool3dBackward",
     "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
+    "aclnnMaxPool3dWithArgmaxBackward": "MaxPool3dWithArgmaxBackward",
 }
+
+
+class AdaptiveAvgPool2dBackward(_Golden):
+    operator = "aclnnAdaptiveAvgPool2dBackward"
 
 
 class AdaptiveAvgPool3dBackward(_Golden):
@@ -88,12 +96,24 @@ class AdaptiveMaxPool2dBackward(_WithIndices):
     operator = "aclnnAdaptiveMaxPool2dBackward"
 
 
+class AdaptiveMaxPool3dBackward(_WithIndices):
+    operator = "aclnnAdaptiveMaxPool3dBackward"
+
+
 class AvgPool2dBackward(_Golden):
     operator = "aclnnAvgPool2dBackward"
 
 
+class AvgPool3dBackward(_Golden):
+    operator = "aclnnAvgPool3dBackward"
+
+
 class MaxPool2dWithIndicesBackward(_WithIndices):
     operator = "aclnnMaxPool2dWithIndicesBackward"
+
+
+class MaxPool3dWithArgmaxBackward(_WithIndices):
+    operator = "aclnnMaxPool3dWithArgmaxBackward"
 
 
 # end

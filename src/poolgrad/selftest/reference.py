@@ -221,15 +221,15 @@ def times_covered(size: int, windows: Sequence[Window]) -> list[int]:
 def avg_pool2d_backward(
     grad_output: Array,
     x_shape: Sequence[int],
-    kernel_size: Pair,
-    stride: Pair,
-    padding: Pair,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
     round_to: FloatFormat | None = None,
 ) -> Array:
-    """Each output gradient, divided by its divisor, goes to every element of its window.
+    """Each output gradient, divided by its divisor, goes to every element of its window, over as many axes as this has.
 
     ``round_to`` is the format that the gradients are rounded to before anything else.
 
@@ -242,14 +242,28 @@ def avg_pool2d_backward(
             return divisor_override
         return math.prod(w.padded if count_include_pad else w.stop - w.start for w in windows)
 
-    axes = [fixed_windows(*axis, ceil_mode) for axis in zip(x_shape[-2:], kernel_size, stride, padding, strict=True)]
+    sizes = x_shape[-len(kernel_size) :]
+    axes = [fixed_windows(*axis, ceil_mode) for axis in zip(sizes, kernel_size, stride, padding, strict=True)]
     return _average(rounded_to(round_to, grad_output) if round_to else grad_output, x_shape, axes, divisor)
 
 
+avg_pool3d_backward = avg_pool2d_backward
+
+
 def adaptive_avg_pool3d_backward(grad_output: Array, x_shape: Sequence[int]) -> Array:
-    """Like ``avg_pool2d_backward``, over depth, height and width, with windows that follow from the two shapes."""
-    axes = [adaptive_windows(size, count) for size, count in zip(x_shape[-3:], grad_output.shape[-3:], strict=True)]
-    return _average(grad_output, x_shape, axes, lambda windows: math.prod(w.stop - w.start for w in windows))
+    """The same over depth, height and width, with windows that follow from the two shapes."""
+    return _adaptive_average(grad_output, x_shape, 3)
+
+
+def adaptive_avg_pool2d_backward(grad_output: Array, x_shape: Sequence[int]) -> Array:
+    """The same over height and width."""
+    return _adaptive_average(grad_output, x_shape, 2)
+
+
+def _adaptive_average(grad_output: Array, x_shape: Sequence[int], axes: int) -> Array:
+    sizes = zip(x_shape[-axes:], grad_output.shape[-axes:], strict=True)
+    windows = [adaptive_windows(size, count) for size, count in sizes]
+    return _average(grad_output, x_shape, windows, lambda windows: math.prod(w.stop - w.start for w in windows))
 
 
 @quiet
@@ -290,6 +304,14 @@ def max_pool2d_with_indices_backward(
 def adaptive_max_pool2d_backward(grad_output: Array, x_shape: Sequence[int], indices: Array) -> Array:
     """The indices say it all: the same as for fixed windows."""
     return max_pool2d_with_indices_backward(grad_output, x_shape, indices)
+
+
+def max_pool3d_with_argmax_backward(grad_output: Array, x_shape: Sequence[int], indices: Array) -> Array:
+    """Each output gradient is added where its index, ``(d * H + h) * W + w`` in its own volume, points to."""
+    return _scattered(grad_output, x_shape, indices, 3)
+
+
+adaptive_max_pool3d_backward = max_pool3d_with_argmax_backward
 
 
 @quiet

@@ -1,71 +1,98 @@
 """Averages whose windows are long along H: every row of the result in three additions, however long they are.
 
 Gradient rows are cut into blocks as long as the longest run of windows, from the plane's first on. A run is then the
-end of one block and the beginning of the next, or one of these alone: ``total`` grows with the block that is being
+end of one block and the beginning of the next, or one of these alone: a total grows with the block that is being
 expanded, and when the block is whole its rows are turned into sums to its end. Nothing is subtracted, and blocks begin
-at fixed rows, so that the order of additions depends on an element's place alone.
+at fixed rows, so that the order of additions depends on an element's place alone. Each layer of gradients has blocks of
+its own; their sums are added last.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..geometry import ROWS, run_of_row
+from ..geometry import DEPTH, ROWS, run_of, run_of_row
 from ..jit.memory import inlined_piece, piece, write_i64
 from ..record import NOTHING
 from .expanding import Scratch, Tile, expanded_row, row_kernel, write_answer
 from .spreading import fill
-from .sums import add_row, copy_row
+from .sums import add_row, copy_row, sum_rows
 
 
 @inlined_piece
-def sum_at(plan: Any, scratch: Scratch, slot: int) -> int:
-    return scratch.sums + slot * plan.wide * plan.itemsize
+def sum_at(plan: Any, scratch: Scratch, layer: int, slot: int) -> int:
+    """The slots of a layer; the one behind its block holds what is added up of the block that is being expanded."""
+    return scratch.sums + (layer * (plan.block + 1) + slot) * plan.wide * plan.itemsize
 
 
 @piece
-def sum_to_the_end(plan: Any, low: int, high: int, columns: int, scratch: Scratch, unit: Any) -> None:
+def sum_to_the_end(plan: Any, layer: int, low: int, high: int, columns: int, scratch: Scratch, unit: Any) -> None:
     """Let each slot from low to high hold the sum of its row and all after it."""
     for slot in range(high - 2, low - 1, -1):
-        add_row(sum_at(plan, scratch, slot), sum_at(plan, scratch, slot + 1), columns, unit)
+        add_row(sum_at(plan, scratch, layer, slot), sum_at(plan, scratch, layer, slot + 1), columns, unit)
 
 
-@inlined_piece
-def rows_by_blocks(
-    plan: Any, source: int, target: int, begin: int, end: int, tile: Tile, scratch: Scratch, unit: Any
+@piece
+def layer_by_blocks(
+    plan: Any, source: int, target: int, d: int, begin: int, end: int, tile: Tile, scratch: Scratch, unit: Any
 ) -> None:
-    """Rows of one plane. A slot is not needed any more when the next block's row comes to it."""
-    block, columns, layer = plan.block, tile.right - tile.left, begin // plan.size[ROWS]
+    """Rows of one layer. A slot is not needed any more when the next block's row comes to it."""
+    block, columns = plan.block, tile.right - tile.left
+    layers_from, layers_to = run_of(plan, DEPTH, d)
+    layers = layers_to - layers_from
     made, _ = run_of_row(plan, scratch.runs, begin)  # gradient rows expanded so far, up to here
     began, turned = made, NOTHING
     for h in range(begin, end):
         first, stop = run_of_row(plan, scratch.runs, h)
         while made < stop:
             slot = made % block
-            if slot == 0 and made > began and turned != made - block:
-                sum_to_the_end(plan, max(began - (made - block), 0), block, columns, scratch, unit)
-            row = expanded_row(plan, source, layer, made, tile, scratch, unit)
-            copy_row(sum_at(plan, scratch, slot), row, columns, unit)
-            if slot == 0:
-                copy_row(scratch.total, row, columns, unit)
-            elif began <= made - slot:  # else this block was not begun here, and its end alone will be asked for
-                add_row(scratch.total, row, columns, unit)
+            for layer in range(layers):
+                total = sum_at(plan, scratch, layer, block)
+                if slot == 0 and made > began and turned != made - block:
+                    sum_to_the_end(plan, layer, max(began - (made - block), 0), block, columns, scratch, unit)
+                row = expanded_row(plan, source, layers_from + layer, made, tile, scratch, unit)
+                copy_row(sum_at(plan, scratch, layer, slot), row, columns, unit)
+                if slot == 0:
+                    copy_row(total, row, columns, unit)
+                elif began <= made - slot:  # else this block was not begun here, and its end alone will be asked for
+                    add_row(total, row, columns, unit)
             made += 1
-        start, number = (stop - 1) // block * block, 0
+        start = (stop - 1) // block * block
         if start < first < stop and turned != start:
-            sum_to_the_end(plan, max(began - start, 0), stop - start, columns, scratch, unit)
+            for layer in range(layers):
+                sum_to_the_end(plan, layer, max(began - start, 0), stop - start, columns, scratch, unit)
             turned = start
-        if first >= stop:  # behind the last window
-            fill(scratch.layer, 0, columns, unit)
-            write_i64(scratch.rows, 0, scratch.layer)
+        number = 0
+        for layer in range(layers if first < stop else 0):
+            number = 0
+            if first != start:
+                write_i64(scratch.rows, 0, sum_at(plan, scratch, layer, first % block))
+                number = 1
+            if first <= start < stop:
+                write_i64(scratch.rows, 8 * number, sum_at(plan, scratch, layer, block))
+                number += 1
+            if layers > 1:
+                into = scratch.layer if layer else scratch.total
+                sum_rows(into, scratch.rows, number, columns, unit)
+                if layer:
+                    add_row(scratch.total, into, columns, unit)
+        if number == 0:  # no window holds this row
+            fill(scratch.total, 0, columns, unit)
+        if number == 0 or layers > 1:
+            write_i64(scratch.rows, 0, scratch.total)
             number = 1
-        elif first != start:
-            write_i64(scratch.rows, 0, sum_at(plan, scratch, first % block))
-            number = 1
-        if first <= start < stop:
-            write_i64(scratch.rows, 8 * number, scratch.total)
-            number += 1
         write_answer(plan, target + h * plan.result_steps[3], number, columns, scratch, unit)
+
+
+@inlined_piece
+def rows_by_blocks(
+    plan: Any, source: int, target: int, begin: int, end: int, tile: Tile, scratch: Scratch, unit: Any
+) -> None:
+    """Rows of one plane, counted over its layers."""
+    height = plan.size[ROWS]
+    for d in range(begin // height, (end - 1) // height + 1):
+        low, high, at = max(begin - d * height, 0), min(end - d * height, height), target + d * plan.result_steps[2]
+        layer_by_blocks(plan, source, at, d, low, high, tile, scratch, unit)
 
 
 average_row_blocks = row_kernel("average_row_blocks", rows_by_blocks)
