@@ -68,6 +68,10 @@ def parse(line: str) -> Case:
     return Case(**fields, source=source.strip(), quick=text.startswith("*"))
 
 
+def in_type(dtype: str, lines: str) -> str:
+    return "\n".join(f"{line} {dtype}" for line in lines.strip().splitlines())
+
+
 @dataclass(frozen=True)
 class Goal:
     """How many times as fast as torch on all threads: the geometric mean of a group, and its slowest case."""
@@ -103,6 +107,20 @@ class Group:
         return tuple(parse(line) for line in self.lines.strip().splitlines())
 
 
+# Of these there are groups in both half precisions.
+HALF_AVERAGES = """
+* avg n16c64h112w112 k2 s2
+avg n16c64h112w112 k3 s2 p1
+avg n8c64h112w112 k3 s1 p1
+* avg n4c64h56w56 k7 s1 p3
+avg n32c256h28w28 k3 s2 p1
+"""
+HALF_ADAPTIVE_AVERAGES = """
+* aavg n4c64d16h56w56 o8,28,28
+aavg n4c64d16h56w56 o5,17,19
+aavg n8c1024d8h7w7 o1,1,1
+aavg n8c64d4h14w14 o8,28,28
+"""
 GROUPS = (
     Group(
         "avg-strided",
@@ -190,13 +208,7 @@ avg n1c1h8192w8192 k3 s2 p1
         "平均 f16",
         Goal(14, 5.5),
         Goal(28, 11),
-        """
-* avg n16c64h112w112 k2 s2 float16
-avg n16c64h112w112 k3 s2 p1 float16
-avg n8c64h112w112 k3 s1 p1 float16
-* avg n4c64h56w56 k7 s1 p3 float16
-avg n32c256h28w28 k3 s2 p1 float16
-""",
+        in_type("float16", HALF_AVERAGES),
     ),
     Group(
         "avg-bf16",
@@ -204,13 +216,7 @@ avg n32c256h28w28 k3 s2 p1 float16
         "平均 bf16",
         Goal(17, 7),
         Goal(33, 13),
-        """
-* avg n16c64h112w112 k2 s2 bfloat16
-avg n16c64h112w112 k3 s2 p1 bfloat16
-avg n8c64h112w112 k3 s1 p1 bfloat16
-* avg n4c64h56w56 k7 s1 p3 bfloat16
-avg n32c256h28w28 k3 s2 p1 bfloat16
-""",
+        in_type("bfloat16", HALF_AVERAGES),
     ),
     Group(
         "aavg-f32",
@@ -234,12 +240,7 @@ aavg n8c64d4h14w14 o8,28,28
         "自适应平均 3-D f16",
         Goal(19, 9),
         Goal(38),
-        """
-* aavg n4c64d16h56w56 o8,28,28 float16
-aavg n4c64d16h56w56 o5,17,19 float16
-aavg n8c1024d8h7w7 o1,1,1 float16
-aavg n8c64d4h14w14 o8,28,28 float16
-""",
+        in_type("float16", HALF_ADAPTIVE_AVERAGES),
     ),
     Group(
         "aavg-bf16",
@@ -247,12 +248,7 @@ aavg n8c64d4h14w14 o8,28,28 float16
         "自适应平均 3-D bf16",
         Goal(5.3, 2.2),
         Goal(11),
-        """
-* aavg n4c64d16h56w56 o8,28,28 bfloat16
-aavg n4c64d16h56w56 o5,17,19 bfloat16
-aavg n8c1024d8h7w7 o1,1,1 bfloat16
-aavg n8c64d4h14w14 o8,28,28 bfloat16
-""",
+        in_type("bfloat16", HALF_ADAPTIVE_AVERAGES),
     ),
     Group(
         "max-disjoint",

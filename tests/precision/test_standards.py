@@ -135,31 +135,28 @@ ELEMENTWISE = {
 OF_SUMS = {"cosine": plain.cosine, "cosine_ttk": plain.cosine_ttk}
 CROSS = {"cross_check": plain.cross_check, "cross_check_ttk": plain.cross_check_ttk}
 TAKEN = {"stat_rel_err": FLOAT_COMBINATIONS, "binary_ttk": [(name, name) for name in WIDER]}
-CASES = [(standard, *types) for standard in ELEMENTWISE for types in TAKEN.get(standard, COMBINATIONS)]
+# Type, golden type, and the type whose limits hold: HF32 has limits of its own.
+CASES = [
+    *((standard, *types, types[0]) for standard in ELEMENTWISE for types in TAKEN.get(standard, COMBINATIONS)),
+    *((standard, "float32", "float32", "HF32") for standard in ELEMENTWISE if not standard.startswith("binary")),
+]
 
 
 def test_every_standard_is_here() -> None:
     assert {*ELEMENTWISE, *OF_SUMS, *CROSS} == set(STANDARDS)
 
 
-@pytest.mark.parametrize(("standard", "dtype", "golden_dtype"), CASES)
+@pytest.mark.parametrize(("standard", "dtype", "golden_dtype", "limits"), CASES)
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
-def test_standards_agree_with_plain_loops(standard: str, dtype: str, golden_dtype: str, data: st.DataObject) -> None:
+def test_standards_agree_with_plain_loops(
+    standard: str, dtype: str, golden_dtype: str, limits: str, data: st.DataObject
+) -> None:
     actual, golden = data.draw(pairs(dtype, golden_dtype))
     found = plain.elements(actual, golden, dtype, golden_dtype)
-    answer = poolgrad.compare(as_array(actual, dtype), as_array(golden, golden_dtype), standard)
-    check(answer, ELEMENTWISE[standard](found, dtype), found)
-
-
-@pytest.mark.parametrize("standard", [standard for standard in ELEMENTWISE if not standard.startswith("binary")])
-@settings(max_examples=30, deadline=None)
-@given(data=st.data())
-def test_hf32_has_limits_of_its_own(standard: str, data: st.DataObject) -> None:
-    actual, golden = data.draw(pairs("float32", "float32"))
-    found = plain.elements(actual, golden, "float32", "float32")
-    answer = poolgrad.compare(as_array(actual, "float32"), as_array(golden, "float32"), standard, hf32=True)
-    check(answer, ELEMENTWISE[standard](found, "HF32"), found)
+    sides = as_array(actual, dtype), as_array(golden, golden_dtype)
+    answer = poolgrad.compare(*sides, standard, hf32=limits == "HF32")
+    check(answer, ELEMENTWISE[standard](found, limits), found)
 
 
 @pytest.mark.parametrize("standard", OF_SUMS)
