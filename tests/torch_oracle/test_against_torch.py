@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -40,6 +41,15 @@ aavg c3d4h6w8 o2,3,4                 | disjoint deep unbatched    | adaptive, wi
 aavg n2c3d3h7w11 o2,3,4              | overlap deep uneven        | adaptive, uneven
 aavg n2c2d2h3w4 o3,5,9               | larger overlap deep        | adaptive, more windows than elements
 aavg n1c2d3h5w7 o1,1,1               | one-output                 | adaptive, global
+aavg2 n2c3h6w8 o3,4                  | disjoint                   | adaptive planes, even
+aavg2 c3h7w11 o5,4                   | overlap uneven unbatched   | adaptive planes, uneven
+aavg2 n2c2h3w4 o7,9                  | larger overlap             | adaptive planes, more windows than elements
+avg3 n2c3d4h6w8 k2                   | disjoint deep              | volumes, side by side
+avg3 c3d5h7w20 k3 s1 p1              | overlap padded deep unbatched | volumes, overlapping
+avg3 n2c2d5h7w9 k3 s2 p1 ceil nopad  | overlap padded deep        | volumes, divisors that vary
+avg3 n2c2d7h8w6 k4,3,2 s3,2,1 p2,1,0 ceil | clipped overlap deep  | volumes, cut off
+avg3 n1c2d5h20w6 k2,11,1 s1 p0,5,0   | overlap padded deep        | volumes, long windows
+avg3 n1c2d5h6w9 k2 s3 div=-5         | gap negative-divisor deep  | volumes, gaps and a negative divisor
 """
 MAXIMA = """
 max n2c3h8w10 k2                     | disjoint                   | side by side
@@ -55,6 +65,13 @@ amax n2c3h6w8 o3,4                   | disjoint                   | adaptive, ev
 amax c3h6w8 o3,4                     | disjoint unbatched         | adaptive, without a batch
 amax n2c3h7w11 o5,4                  | overlap uneven             | adaptive, uneven
 amax n2c3h3w4 o7,9                   | larger overlap             | adaptive, more windows than elements
+max3 n2c3d4h6w8 k2                   | disjoint deep              | volumes, side by side
+max3 c3d5h7w9 k3 s2 p1               | overlap padded deep unbatched | volumes, overlapping
+max3 n2c2d5h8w8 k3 s2 ceil           | overlap clipped deep       | volumes, cut off
+max3 n1c2d5h6w9 k2 s3                | gap deep                   | volumes, gaps
+amax3 n2c3d4h6w8 o2,3,4              | disjoint deep              | adaptive volumes, even
+amax3 c3d5h7w11 o2,5,4               | overlap uneven deep unbatched | adaptive volumes, uneven
+amax3 n1c2d2h3w4 o3,7,9              | larger overlap deep        | adaptive volumes, more windows than elements
 """
 
 
@@ -62,25 +79,30 @@ amax n2c3h3w4 o7,9                   | larger overlap             | adaptive, mo
 
 
 def by_torch(case: Case, gradients: torch.Tensor, x: torch.Tensor, indices: torch.Tensor | None = None):
-    aten = torch.ops.aten
-    if case.operator == "avg":
+    named = partial(getattr, torch.ops.aten)
+    if case.output_size:
+        if case.averages:
+            return named(f"_adaptive_avg_pool{case.axes}d_backward")(gradients, x)
+        return named(f"adaptive_max_pool{case.axes}d_backward")(gradients, x, indices)
+    if case.averages:
         include_pad = case.arguments.get("count_include_pad", True)
         parameters = (case.kernel, case.stride, case.padding, case.ceil, include_pad, case.divisor or None)
-        return aten.avg_pool2d_backward(gradients, x, *parameters)
-    if case.operator == "aavg":
-        return aten._adaptive_avg_pool3d_backward(gradients, x)
-    if case.operator == "max":
-        parameters = (case.kernel, case.stride, case.padding, case.dilation, case.ceil, indices)
-        return aten.max_pool2d_with_indices_backward(gradients, x, *parameters)
-    return aten.adaptive_max_pool2d_backward(gradients, x, indices)
+        return named(f"avg_pool{case.axes}d_backward")(gradients, x, *parameters)
+    parameters = (case.kernel, case.stride, case.padding, case.dilation, case.ceil, indices)
+    return named(f"max_pool{case.axes}d_with_indices_backward")(gradients, x, *parameters)
 
 
-def indices_by_torch(case: Case, x: torch.Tensor) -> torch.Tensor:
-    functional = torch.nn.functional
-    if case.operator == "amax":
-        return functional.adaptive_max_pool2d(x, case.output_size, return_indices=True)[1]
+def forward_by_torch(case: Case, x: torch.Tensor) -> torch.Tensor:
+    """What is pooled by averages, or the indices of what is pooled by maxima."""
+    named = partial(getattr, torch.nn.functional)
+    if case.output_size:
+        if case.averages:
+            return named(f"adaptive_avg_pool{case.axes}d")(x, case.output_size)
+        return named(f"adaptive_max_pool{case.axes}d")(x, case.output_size, return_indices=True)[1]
+    if case.averages:
+        return named(f"avg_pool{case.axes}d")(x, case.kernel, case.stride, case.padding, case.ceil)
     parameters = (case.kernel, case.stride, case.padding, case.dilation, case.ceil)
-    return functional.max_pool2d(x, *parameters, return_indices=True)[1]
+    return named(f"max_pool{case.axes}d")(x, *parameters, return_indices=True)[1]
 
 
 def tensors(case: Case, dtype: torch.dtype):
@@ -88,7 +110,7 @@ def tensors(case: Case, dtype: torch.dtype):
     generator = torch.Generator().manual_seed(len(case.text))
     x = torch.randn(case.x_shape, generator=generator, dtype=torch.float64).to(dtype)
     gradients = torch.randn(case.grad_shape, generator=generator, dtype=torch.float64).to(dtype)
-    return gradients, x, None if case.averages else indices_by_torch(case, x)
+    return gradients, x, None if case.averages else forward_by_torch(case, x)
 
 
 def assert_close(case: Case, result: torch.Tensor, gradients: torch.Tensor, x, indices) -> None:
@@ -109,14 +131,7 @@ def same_bits(result: torch.Tensor, expected: torch.Tensor) -> bool:
 @pytest.mark.parametrize("case", cases(AVERAGES + MAXIMA))
 def test_torch_agrees_about_the_geometry(case: Case):
     x = torch.zeros(case.x_shape, dtype=torch.float64)
-    functional = torch.nn.functional
-    if case.operator == "avg":
-        y = functional.avg_pool2d(x, case.kernel, case.stride, case.padding, case.ceil)
-    elif case.operator == "aavg":
-        y = functional.adaptive_avg_pool3d(x, case.output_size)
-    else:
-        y = indices_by_torch(case, x)
-    assert tuple(y.shape) == case.grad_shape
+    assert tuple(forward_by_torch(case, x).shape) == case.grad_shape
 
 
 @pytest.mark.parametrize("dtype", FULL, ids=str)
