@@ -26,7 +26,7 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _down() -> None:
-    if device.is_up():
+    if state.RUNTIME.up:
         device.aclFinalize()
 
 

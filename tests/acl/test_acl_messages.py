@@ -1,4 +1,4 @@
-"""Messages: their documented form, one per thread, and the guard around every public function."""
+"""Messages: their documented form, one per thread, and what public functions answer when something is raised."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ import inspect
 import os
 import re
 import threading
+from typing import Any
 
 import pytest
 
 from poolgrad.acl import messages
-from poolgrad.acl.messages import explain, guarded, refusal, report, take
+from poolgrad.acl.messages import (
+    explain,
+    refusal,
+    report,
+    returning_status,
+    returning_value,
+    returning_value_and_status,
+    take,
+)
 from poolgrad.base.errors import AclnnError
 
 FORM = r"\[PID:(\d+)\] (\S+) (\w+)\((EZ\d+)\): (.*)"
@@ -67,30 +76,32 @@ def test_a_missing_stderr_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     assert take()
 
 
-@pytest.mark.parametrize(("outputs", "answer"), [(0, 500000), (1, (None, 500000)), (2, (None, None, 500000))])
-def test_the_guard_answers_as_many_values_as_the_function(outputs: int, answer: object) -> None:
-    @guarded(500000, outputs=outputs)
-    def broken() -> object:
+@pytest.mark.parametrize(
+    ("returning", "good", "bad"),
+    [
+        (returning_status, 0, 500000),
+        (returning_value_and_status, ("x", 0), (None, 500000)),
+        (returning_value, "x", None),
+    ],
+)
+def test_public_functions_answer_as_they_say(returning: Any, good: object, bad: object) -> None:
+    @returning(500000)
+    def working() -> str:
+        return "x"
+
+    @returning(500000)
+    def broken() -> str:
         raise RuntimeError("boom")
 
-    assert broken() == answer
+    assert (working(), broken()) == (good, bad)
     message = take() or ""
     assert "broken" in message
     assert "RuntimeError: boom" in message
 
 
-def test_the_guard_of_a_function_without_status_answers_none() -> None:
-    @guarded(561000, returns_status=False)
-    def broken() -> object:
-        raise RuntimeError
-
-    assert broken() is None
-    assert "EZ9999" in (take() or "")
-
-
 def test_a_refusal_answers_its_own_status_and_names_the_function() -> None:
-    @guarded(500000)
-    def picky() -> int:
+    @returning_status(500000)
+    def picky() -> None:
         raise refusal(107000, "too large")
 
     assert picky() == 107000
@@ -98,8 +109,8 @@ def test_a_refusal_answers_its_own_status_and_names_the_function() -> None:
 
 
 def test_an_operator_that_names_itself_is_not_named_twice() -> None:
-    @guarded(561000)
-    def phase_one() -> int:
+    @returning_status(561000)
+    def phase_one() -> None:
         raise AclnnError("aclnnFoo: bad", status=161002, operator="aclnnFoo")
 
     assert phase_one() == 161002
@@ -107,9 +118,9 @@ def test_an_operator_that_names_itself_is_not_named_twice() -> None:
 
 
 @pytest.mark.parametrize("passing", [KeyboardInterrupt, SystemExit])
-def test_the_guard_stops_nobody_who_wants_to_leave(passing: type[BaseException]) -> None:
-    @guarded(500000)
-    def leaving() -> int:
+def test_nobody_is_stopped_who_wants_to_leave(passing: type[BaseException]) -> None:
+    @returning_status(500000)
+    def leaving() -> None:
         raise passing
 
     with pytest.raises(passing):
@@ -117,23 +128,23 @@ def test_the_guard_stops_nobody_who_wants_to_leave(passing: type[BaseException])
 
 
 def test_a_wrong_number_of_arguments_is_a_type_error_but_one_inside_is_not() -> None:
-    @guarded(500000)
-    def one(value: object) -> int:
-        return len(value)  # type: ignore[arg-type]
+    @returning_status(500000)
+    def one(value: object) -> None:
+        len(value)  # type: ignore[arg-type]
 
     with pytest.raises(TypeError):
         one()  # type: ignore[call-arg]
     assert one(5) == 500000
 
 
-def test_the_guard_keeps_name_doc_and_signature() -> None:
-    @guarded(500000)
+def test_name_doc_and_signature_are_kept() -> None:
+    @returning_value_and_status(500000)
     def documented(value: int) -> int:
         """Says what it does."""
         return value
 
     assert (documented.__name__, documented.__doc__) == ("documented", "Says what it does.")
-    assert list(inspect.signature(documented).parameters) == ["value"]
+    assert str(inspect.signature(documented)) == "(value: 'int') -> 'tuple[int | None, int]'"
 
 
 def test_an_exception_that_cannot_be_printed_is_still_explained() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from acl_helpers import PATIENCE, Gate, assert_prints, background, finish, malloc, new_stream, run_program, stream_of
 
-from poolgrad.acl import device, memory, messages, streams
+from poolgrad.acl import device, memory, messages, state, streams
 from poolgrad.acl.handles import HANDLES, STREAM
 from poolgrad.acl.worker import Stream
 from poolgrad.base.errors import AclnnError, IndexRangeError
@@ -60,7 +60,7 @@ def test_streams_run_at_the_same_time(stream: int) -> None:
 def test_synchronise_waits_for_what_was_submitted_before_only(stream: int, gate: MakeGate) -> None:
     first, second = gate(), gate()
     stream_of(stream).submit(first)
-    context = device.current_context()
+    context = state.require_context()
     waiting = threading.Event()
     done: list[int] = []
 
@@ -193,14 +193,20 @@ def test_timeouts(stream: int, gate: MakeGate) -> None:
 # Handles
 
 
+def refused(handle: object) -> int:
+    """The status with which no stream is found."""
+    with pytest.raises(AclnnError) as caught:
+        streams.find_stream(handle)
+    return caught.value.status
+
+
 def test_wrong_handles(stream: int) -> None:
     context, _ = device.aclrtGetCurrentContext()
     for wrong in (context, 12345, stream + 16, stream + 1, "stream", 1.0, object(), 2**90):
-        assert streams.resolve(wrong) == (None, 107017)
-        assert messages.take()
+        assert refused(wrong) == 107017
         assert streams.aclrtSynchronizeStream(wrong) == 107017  # type: ignore[arg-type]
         assert streams.aclrtDestroyStream(wrong) == 107017  # type: ignore[arg-type]
-    streams.resolve(context)
+    assert streams.aclrtSynchronizeStream(context) == 107017
     assert "a context, not a stream" in (messages.take() or "")
 
 
@@ -215,7 +221,7 @@ def test_destroy_ends_a_stream_once(stream: int) -> None:
     assert not target._worker.is_alive()
     assert streams.aclrtDestroyStream(stream) == 107017
     assert "a destroyed stream" in (messages.take() or "")
-    assert streams.resolve(stream) == (None, 107017)
+    assert refused(stream) == 107017
 
 
 def test_of_many_threads_that_destroy_one_wins(stream: int) -> None:
@@ -256,12 +262,11 @@ def test_submitting_to_a_stream_that_was_just_destroyed_is_a_status(stream: int)
 def test_contexts_keep_their_streams_apart(stream: int) -> None:
     first, _ = device.aclrtGetCurrentContext()
     second, _ = device.aclrtCreateContext(0)
-    assert streams.resolve(stream) == (None, 107003)
+    assert refused(stream) == 107003
     assert streams.aclrtDestroyStream(stream) == 107003
     device.aclrtDestroyContext(second)
-    assert streams.resolve(stream) == (None, 107002)
-    assert streams.resolve(None) == (None, 107002)
-    assert streams.resolve("garbage") == (None, 107017), "garbage is garbage without a context too"
+    assert refused(stream) == refused(None) == 107002
+    assert refused("garbage") == 107017, "garbage is garbage without a context too"
     assert streams.aclrtCreateStream() == (None, 107002)
     assert streams.aclrtSynchronizeDevice() == 107002
     device.aclrtSetCurrentContext(first)
@@ -346,7 +351,7 @@ address, _ = memory.aclrtMalloc(1 << 20, 0)
 pages = mmap.mmap(-1, 1 << 20)
 place = np.frombuffer(pages, np.uint8).ctypes.data
 gate = threading.Event()
-streams.resolve(None)[0].submit(gate.wait)
+streams.find_stream(None).submit(gate.wait)
 print(streams.aclrtMemcpyAsync(place, 1 << 20, address, 1 << 20, 2, None), end=' ')
 pages.close()
 gate.set()
@@ -374,14 +379,14 @@ def running():
     reached.set()
     leaving.wait()
     print('finished')
-submit = streams.resolve(one)[0].submit
+submit = streams.find_stream(one).submit
 submit(running)
 for _ in range(1000):
     submit(lambda: print('dropped task ran'))
 event = events.aclrtCreateEvent()[0]
 events.aclrtRecordEvent(event, one)
 events.aclrtStreamWaitEvent(two, event)
-streams.resolve(two)[0].submit(lambda: print('dependent task ran'))
+streams.find_stream(two).submit(lambda: print('dependent task ran'))
 reached.wait()
 """,
         "finished",
@@ -398,7 +403,7 @@ atexit.register(lambda: [call() for call in late])   # registered first, runs la
 from poolgrad.acl import device, streams
 device.aclInit(None); device.aclrtSetDevice(0)
 stream, _ = streams.aclrtCreateStream()
-streams.resolve(stream)[0].submit(lambda: None)
+streams.find_stream(stream).submit(lambda: None)
 streams.aclrtSynchronizeStream(stream)
 late.append(lambda: print(streams.aclrtMemcpyAsync(bytearray(1), 1, b'x', 1, 0, stream)))
 late.append(lambda: print(streams.aclrtSynchronizeStream(stream), device.aclFinalize()))
@@ -416,7 +421,7 @@ from poolgrad.acl import device, streams
 device.aclInit(None); device.aclrtSetDevice(0)
 for _ in range(20):
     stream, _ = streams.aclrtCreateStream()
-    streams.resolve(stream)[0].submit(lambda: None)
+    streams.find_stream(stream).submit(lambda: None)
 streams.aclrtSynchronizeDevice()
 before = time.process_time()
 time.sleep(0.5)

@@ -200,8 +200,8 @@ def test_a_tensor_that_another_thread_moves_meanwhile_is_not_kept(
         original(launch, rows)
         assert acl.aclSetRawTensorAddr(loop.out, 16) == 0
 
-    for known in PREPARED.values():
-        known.passed = None
+    for prepared in PREPARED.values():
+        prepared.last_launch = None
     with monkeypatch.context() as patch:
         patch.setattr(executors, "enforce", enforce)
         assert loop.launch(loop.plan()) == 0

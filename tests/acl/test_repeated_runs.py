@@ -13,7 +13,7 @@ from device import describe, download, phase_one, tensor_on, upload
 
 import poolgrad
 from poolgrad import AclnnError, acl, run
-from poolgrad.acl import executors, kept
+from poolgrad.acl import executors, known
 from poolgrad.acl.worker import Stream
 from poolgrad.run.prepared import PREPARED
 
@@ -46,7 +46,7 @@ class Call:
 
     @property
     def is_kept(self) -> bool:
-        return self.executor in kept.runs
+        return self.executor in known.runs
 
     def result(self) -> Any:
         return download(self.out_at, (4, 4), np.float32)
@@ -59,7 +59,7 @@ def forbid(*arguments: Any) -> Any:
 def test_an_executor_that_is_destroyed_while_its_run_is_checked(stream: int, monkeypatch: Any) -> None:
     """The run was found alive and goes on; nobody may find it afterwards."""
     call = Call(stream)
-    kept.forget_runs()
+    known.forget_runs()
     find = executors.find_executor
 
     def destroyed_behind(*arguments: Any) -> Any:
@@ -169,7 +169,7 @@ def test_after_finalize(stream: int) -> None:
     call = Call(stream)
     assert acl.aclFinalize() == 0
     assert call.run() == 361001
-    assert not kept.runs
+    assert not known.runs
 
 
 def test_freed_memory_is_not_held_by_what_is_kept(stream: int) -> None:
@@ -177,7 +177,7 @@ def test_freed_memory_is_not_held_by_what_is_kept(stream: int) -> None:
     assert call.run() == 0
     block = executors.ARENA.find(call.grad_at, 16)
     assert acl.aclrtFree(call.grad_at) == 0
-    assert not [run for run in kept.runs.values() if block in run.blocks]
+    assert not [run for run in known.runs.values() if block in run.blocks]
 
 
 @pytest.mark.parametrize("checks", ["_run_as_before", "enforce"])
@@ -193,10 +193,10 @@ def test_a_change_while_a_run_is_checked_is_not_missed(stream: int, checks: str,
         assert acl.aclrtFree(call.workspace) == 0
         return found
 
-    kept.forget_runs()
+    known.forget_runs()
     if checks == "enforce":
-        for known in PREPARED.values():
-            known.passed = None
+        for prepared in PREPARED.values():
+            prepared.last_launch = None
     monkeypatch.setattr(executors, checks, check)
     assert call.run() == 0
     monkeypatch.undo()

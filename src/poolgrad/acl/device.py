@@ -13,61 +13,32 @@ from ..base.status import (
     ACL_ERROR_REPEAT_INITIALIZE,
     ACL_ERROR_RT_CONTEXT_NULL,
     ACL_ERROR_RT_INVALID_DEVICEID,
-    ACL_ERROR_RT_INVALID_HANDLE,
     ACL_ERROR_RT_PARAM_INVALID,
     ACL_ERROR_UNINITIALIZE,
-    ACL_SUCCESS,
     ACLNN_ERR_INNER,
     ACLNN_ERR_PARAM_INVALID,
     ACLNN_ERR_RUNTIME_ERROR,
-    ACLNN_SUCCESS,
 )
 from .arguments import INT32, integer, is_null, shown
 from .constants import ACL_HOST
 from .handles import CONTEXT, HANDLES
-from .messages import guarded, refusal
+from .messages import refusal, returning_status, returning_value, returning_value_and_status
 from .state import (
     RUNTIME,
     Context,
-    current_context,
     hardware,
-    is_up,
     make_current,
-    product,
     require_context,
     require_up,
-    set_product,
 )
-
-__all__ = [
-    "Context",
-    "aclFinalize",
-    "aclInit",
-    "aclnnFinalize",
-    "aclnnInit",
-    "aclrtCreateContext",
-    "aclrtDestroyContext",
-    "aclrtGetCurrentContext",
-    "aclrtGetDevice",
-    "aclrtGetDeviceCount",
-    "aclrtGetRunMode",
-    "aclrtGetSocName",
-    "aclrtResetDevice",
-    "aclrtSetCurrentContext",
-    "aclrtSetDevice",
-    "current_context",
-    "is_up",
-    "product",
-    "set_product",
-]
 
 ConfigPath = str | bytes | os.PathLike[str] | None
 
 _MOST_DEVICES = 2**31 - 1  # a device id is a 32-bit integer
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclInit(configPath: ConfigPath = None) -> int:
+@returning_status(ACL_ERROR_INTERNAL_ERROR)
+def aclInit(configPath: ConfigPath = None) -> None:
     with RUNTIME.lock:
         if RUNTIME.by_acl:
             text = "the runtime is initialised already; call aclInit once, or aclFinalize before the next"
@@ -76,11 +47,10 @@ def aclInit(configPath: ConfigPath = None) -> int:
         if not RUNTIME.up:
             _read_environment(ACL_ERROR_INVALID_PARAM)
         RUNTIME.by_acl = True
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclFinalize() -> int:
+@returning_status(ACL_ERROR_INTERNAL_ERROR)
+def aclFinalize() -> None:
     """Finish what was submitted, end all contexts and free all device memory."""
     with RUNTIME.lock:
         if not RUNTIME.up and RUNTIME.was_finalized:
@@ -88,22 +58,20 @@ def aclFinalize() -> int:
         if not RUNTIME.up:
             raise refusal(ACL_ERROR_UNINITIALIZE, "the runtime was never initialised; call aclInit first")
         RUNTIME.shut_down()
-    return ACL_SUCCESS
 
 
-@guarded(ACLNN_ERR_INNER)
-def aclnnInit(configPath: ConfigPath = None) -> int:
+@returning_status(ACLNN_ERR_INNER)
+def aclnnInit(configPath: ConfigPath = None) -> None:
     """Bring the runtime up too, if aclInit did not."""
     with RUNTIME.lock:
         _check_config(configPath, bad_type=ACLNN_ERR_PARAM_INVALID, bad_file=ACLNN_ERR_PARAM_INVALID)
         if not RUNTIME.up:
             _read_environment(ACLNN_ERR_RUNTIME_ERROR)
         RUNTIME.by_aclnn = True
-    return ACLNN_SUCCESS
 
 
-@guarded(ACLNN_ERR_INNER)
-def aclnnFinalize() -> int:
+@returning_status(ACLNN_ERR_INNER)
+def aclnnFinalize() -> None:
     """Undo what aclnnInit did: a runtime that aclInit brought up stays up."""
     with RUNTIME.lock:
         if not RUNTIME.by_aclnn:
@@ -112,11 +80,10 @@ def aclnnFinalize() -> int:
             RUNTIME.by_aclnn = False
         else:
             RUNTIME.shut_down()
-    return ACLNN_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtSetDevice(deviceId: int) -> int:
+@returning_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtSetDevice(deviceId: int) -> None:
     """Make the device's own context current in this thread; each call asks for one aclrtResetDevice."""
     with RUNTIME.lock:
         require_up()
@@ -126,11 +93,10 @@ def aclrtSetDevice(deviceId: int) -> int:
             RUNTIME.contexts.add(RUNTIME.primaries[device])
         RUNTIME.times_set[device] = RUNTIME.times_set.get(device, 0) + 1
         make_current(RUNTIME.primaries[device])
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtResetDevice(deviceId: int) -> int:
+@returning_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtResetDevice(deviceId: int) -> None:
     """Take one aclrtSetDevice back; with the last the device's own context and its streams end."""
     with RUNTIME.lock:
         require_up()
@@ -140,34 +106,32 @@ def aclrtResetDevice(deviceId: int) -> int:
             raise refusal(ACL_ERROR_RT_CONTEXT_NULL, text)
         RUNTIME.times_set[device] -= 1
         if RUNTIME.times_set[device] > 0:
-            return ACL_SUCCESS
+            return
         context = RUNTIME.primaries.pop(device)
         RUNTIME.contexts.discard(context)
     # Outside of the lock, since it waits for tasks.
     context.destroy()
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtGetDevice() -> tuple[int | None, int]:
-    require_up()
-    return require_context().device, ACL_SUCCESS
+@returning_value_and_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtGetDevice() -> int:
+    return require_context().device
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtGetDeviceCount() -> tuple[int | None, int]:
+@returning_value_and_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtGetDeviceCount() -> int:
     """Also before aclInit: programs ask whether there is a device at all."""
-    return RUNTIME.device_count if RUNTIME.up else _devices_of_environment(ACL_ERROR_INVALID_PARAM), ACL_SUCCESS
+    return RUNTIME.device_count if RUNTIME.up else _devices_of_environment(ACL_ERROR_INVALID_PARAM)
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtGetRunMode() -> tuple[int | None, int]:
+@returning_value_and_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtGetRunMode() -> int:
     """Also before aclInit."""
-    return ACL_HOST, ACL_SUCCESS
+    return ACL_HOST
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, returns_status=False)
-def aclrtGetSocName() -> str | None:
+@returning_value(ACL_ERROR_INTERNAL_ERROR)
+def aclrtGetSocName() -> str:
     """The SoC of the device; None only if POOLGRAD_PRODUCT names an unknown one."""
     try:
         return hardware().soc
@@ -175,20 +139,19 @@ def aclrtGetSocName() -> str | None:
         raise refusal(ACL_ERROR_INVALID_PARAM, f"POOLGRAD_PRODUCT is set to an {error}") from None
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtCreateContext(deviceId: int) -> tuple[int | None, int]:
+@returning_value_and_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtCreateContext(deviceId: int) -> int:
     """A new context, which becomes current in this thread."""
     with RUNTIME.lock:
         require_up()
         context = Context(_device_id(deviceId), primary=False)
         RUNTIME.contexts.add(context)
         make_current(context)
-    return context.handle, ACL_SUCCESS
+    return context.handle
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtDestroyContext(context: int | None) -> int:
-    require_up()
+@returning_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtDestroyContext(context: int | None) -> None:
     target = _find_context(context)
     if target.primary:
         text = f"the context belongs to device {target.device} itself; end it with aclrtResetDevice({target.device})"
@@ -196,20 +159,16 @@ def aclrtDestroyContext(context: int | None) -> int:
     with RUNTIME.lock:
         RUNTIME.contexts.discard(target)
     target.destroy()
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtSetCurrentContext(context: int | None) -> int:
-    require_up()
+@returning_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtSetCurrentContext(context: int | None) -> None:
     make_current(_find_context(context))
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtGetCurrentContext() -> tuple[int | None, int]:
-    require_up()
-    return require_context().handle, ACL_SUCCESS
+@returning_value_and_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtGetCurrentContext() -> int:
+    return require_context().handle
 
 
 def _device_id(value: object) -> int:
@@ -221,13 +180,8 @@ def _device_id(value: object) -> int:
 
 
 def _find_context(handle: object) -> Context:
-    if is_null(handle):
-        raise refusal(ACL_ERROR_INVALID_PARAM, "context is null; pass a handle from aclrtCreateContext")
-    context = HANDLES.get(handle, CONTEXT)
-    if not isinstance(context, Context):
-        text = f"context is {HANDLES.describe(handle, CONTEXT)}; pass a live handle from aclrtCreateContext"
-        raise refusal(ACL_ERROR_RT_INVALID_HANDLE, text)
-    return context
+    require_up()
+    return HANDLES.find("context", handle, CONTEXT)
 
 
 def _check_config(path: object, *, bad_type: int, bad_file: int) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..base.errors import AclnnError
 from ..base.status import (
     ACL_ERROR_RT_CONTEXT_NULL,
+    ACL_ERROR_UNINITIALIZE,
     ACLNN_ERR_INNER,
     ACLNN_ERR_INNER_NULLPTR,
     ACLNN_ERR_PARAM_INVALID,
@@ -23,21 +25,20 @@ from ..contract.operator import Operator
 from ..run.execute import Tensors, arrange
 from ..run.prepared import Prepared, prepared_call
 from ..run.threads import get_num_threads
-from . import kept
+from . import known
 from .arena import ARENA, Block
 from .arguments import as_int, is_null
 from .arguments import shown as shown_value
-from .handles import EXECUTOR, HANDLES, INT_ARRAY, TENSOR
-from .kept import forget_runs
+from .handles import EXECUTOR, HANDLES, INT_ARRAY, TENSOR, Kind
+from .last_launch import LastLaunch
 from .launch import LAUNCH_CHECKS, Launch, first_element
-from .messages import guarded, refusal
+from .messages import refusal, returning_status
 from .objects import AclIntArray, AclTensor
-from .passed import Passed
-from .state import is_up, product
+from .state import RUNTIME, product
 from .streams import find_stream
 from .worker import Stream
 
-_KINDS = {"tensor": TENSOR, "ints": INT_ARRAY}
+_KINDS: dict[str, Kind[Any]] = {"tensor": TENSOR, "ints": INT_ARRAY}
 
 
 # A run with less traffic than this takes less time than waking its stream's thread.
@@ -89,14 +90,6 @@ class Run:
             task.execute(self.tensors, self.workspace)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KnownCall:
-    """What phase one made of a call: all that executors of it share, and the handles it was given."""
-
-    prepared: Prepared
-    handles: Mapping[str, int]
-
-
 MOST_KNOWN = 1024
 # Of these, equal arguments mean the same call: 2.0 equals 2 and is no number here, True and 1 mean the same.
 _PLAIN = frozenset((int, bool, type(None)))
@@ -109,31 +102,31 @@ def phase_one(operator: Operator, given: tuple[object, ...]) -> tuple[int, int, 
     """
     _require_up()
     key = (operator.name, product(), get_num_threads(), given)
-    keep_in = kept.calls
+    calls = known.calls
     is_plain = _PLAIN.issuperset(map(type, given))
-    call = keep_in.get(key) if is_plain else None
+    call = calls.get(key) if is_plain else None
     if call is None:
         call = _checked_call(operator, given)
-        if is_plain and len(keep_in) < MOST_KNOWN:
-            keep_in[key] = call
-    executor = Executor(operator, call.prepared, call.handles)
-    return call.prepared.plan.scratch_bytes, HANDLES.new(EXECUTOR, executor), ACLNN_SUCCESS
+        if is_plain and len(calls) < MOST_KNOWN:
+            calls[key] = call
+    prepared, handles = call
+    return prepared.plan.scratch_bytes, HANDLES.new(EXECUTOR, Executor(operator, prepared, handles)), ACLNN_SUCCESS
 
 
-def _checked_call(operator: Operator, given: tuple[object, ...]) -> KnownCall:
+def _checked_call(operator: Operator, given: tuple[object, ...]) -> tuple[Prepared, Mapping[str, int]]:
     values: dict[str, Value] = {}
     handles: dict[str, int] = {}
     for p, argument in zip(operator.parameters, given, strict=True):
         value = values[p.name] = _value(p.kind, argument)
         if value is not None and p.kind in _KINDS:
             handles[p.name] = as_int(argument) or 0  # what is no handle at all is refused below
-    return KnownCall(prepared_call(operator, product(), values, get_num_threads()), handles)
+    return prepared_call(operator, product(), values, get_num_threads()), handles
 
 
-def phase_two(operator: Operator, workspace: object, size: object, executor: object, stream: object) -> int:
+def phase_two(operator: Operator, workspace: object, size: object, executor: object, stream: object) -> None:
     """Check what only memory can tell, and hand the plan to the stream. Any failure uses the executor up."""
-    known = kept.runs
-    run = known.get(executor) if type(executor) is int else None
+    runs = known.runs
+    run = runs.get(executor) if type(executor) is int else None
     if run is None or not run.is_for(operator, workspace, size):
         run = None
         _require_up()
@@ -146,7 +139,7 @@ def phase_two(operator: Operator, workspace: object, size: object, executor: obj
         if run is None:
             run = _new_run(found, operator, workspace, size)
             if found.repeatable and type(executor) is int:
-                known[executor] = run
+                runs[executor] = run
         target = _find_stream(stream)
         if _is_short(found.prepared):
             target.run(run)
@@ -154,9 +147,8 @@ def phase_two(operator: Operator, workspace: object, size: object, executor: obj
             target.submit(run)
     except BaseException:
         found.spent = True
-        forget_runs()
+        known.forget_runs()
         raise
-    return ACLNN_SUCCESS
 
 
 def _is_short(prepared: Prepared) -> bool:
@@ -179,21 +171,21 @@ def _new_run(found: Executor, operator: Operator, workspace: object, size: objec
 
 def _run_as_before(found: Executor, workspace: int, size: int) -> Run | None:
     """The run of a launch on the same objects as the last good one, or on equal ones; None if something changed."""
-    passed: Passed | None = found.prepared.passed
-    calls = kept.calls
-    if passed is not None and (passed.handles is not found.handles or passed.calls is not calls):
-        passed = passed.on(found.handles, calls, _objects(found))
-        if passed is not None:
-            found.prepared.passed = passed
-    if passed is None:
+    last: LastLaunch | None = found.prepared.last_launch
+    calls = known.calls
+    if last is not None and (last.handles is not found.handles or last.calls is not calls):
+        last = last.with_objects(found.handles, calls, _objects(found))
+        if last is not None:
+            found.prepared.last_launch = last
+    if last is None:
         return None
-    blocks = passed.blocks(workspace, size, found.prepared.plan.scratch_bytes)
-    return Run(found, workspace, size, passed.tensors, blocks, passed.touched) if blocks is not None else None
+    blocks = last.blocks(workspace, size, found.prepared.plan.scratch_bytes)
+    return Run(found, workspace, size, last.tensors, blocks, last.touched) if blocks is not None else None
 
 
 def _checked_run(found: Executor, workspace: int, size: int) -> Run:
     """The run of a launch that passes all rows."""
-    calls = kept.calls
+    calls = known.calls
     # Copies, since another thread may move a tensor meanwhile: all rows must see the same.
     objects = {name: copy(value) for name, value in _objects(found).items()}
     plan = found.prepared.plan
@@ -213,22 +205,21 @@ def _checked_run(found: Executor, workspace: int, size: int) -> Run:
     blocks = [launch.block_of(tensor) for _, tensor in launch.placed()]
     blocks.append(ARENA.find(workspace, launch.needed))
     enforce(launch, LAUNCH_CHECKS)
-    tensors_of_kernel = arrange(plan, launch.addresses)
-    passed = found.prepared.passed = Passed.of(launch, tensors_of_kernel, found.handles, calls)
-    return Run(found, workspace, size, tensors_of_kernel, blocks, passed.touched)
+    last = found.prepared.last_launch = LastLaunch.of(launch, arrange(plan, launch.addresses), found.handles, calls)
+    return Run(found, workspace, size, last.tensors, blocks, last.touched)
 
 
 def _find_stream(stream: object) -> Stream:
     try:
         return find_stream(stream)
     except AclnnError as error:
-        if error.status != ACL_ERROR_RT_CONTEXT_NULL:
+        if error.status not in (ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_UNINITIALIZE):
             raise
         raise refusal(ACLNN_ERR_RUNTIME_ERROR, str(error)) from error
 
 
 def _require_up() -> None:
-    if not is_up():
+    if not RUNTIME.up:
         text = "the runtime is not initialised; call aclInit (or aclnnInit) and aclrtSetDevice first"
         raise refusal(ACLNN_ERR_RUNTIME_ERROR, text)
 
@@ -255,19 +246,15 @@ def _value(kind: str, argument: object) -> Value:
 
 def _objects(executor: Executor) -> dict[str, AclTensor | AclIntArray | None]:
     """The objects that phase one was given, as far as they live."""
-    objects: dict[str, AclTensor | AclIntArray | None] = {}
-    for p in executor.operator.parameters:
-        if p.name in executor.handles:
-            found = HANDLES.get(executor.handles[p.name], _KINDS[p.kind])
-            objects[p.name] = found if isinstance(found, AclTensor | AclIntArray) else None
-    return objects
+    given = executor.handles
+    return {p.name: HANDLES.get(given[p.name], _KINDS[p.kind]) for p in executor.operator.parameters if p.name in given}
 
 
 def find_executor(handle: object, null_status: int) -> Executor:
     if is_null(handle):
         raise refusal(null_status, "executor is null; pass the one that phase one gave")
     found = HANDLES.get(handle, EXECUTOR)
-    if not isinstance(found, Executor):
+    if found is None:
         what = HANDLES.describe(handle, EXECUTOR)
         if what != "a destroyed executor":
             raise refusal(ACLNN_ERR_PARAM_INVALID, f"executor is {what}; pass the one that phase one gave")
@@ -276,18 +263,16 @@ def find_executor(handle: object, null_status: int) -> Executor:
     return found
 
 
-@guarded(ACLNN_ERR_INNER)
-def aclSetAclOpExecutorRepeatable(executor: int | None) -> int:
+@returning_status(ACLNN_ERR_INNER)
+def aclSetAclOpExecutorRepeatable(executor: int | None) -> None:
     """Let phase two run again and again, until aclDestroyAclOpExecutor."""
     find_executor(executor, ACLNN_ERR_INNER_NULLPTR).repeatable = True
-    return ACLNN_SUCCESS
 
 
-@guarded(ACLNN_ERR_INNER)
-def aclDestroyAclOpExecutor(executor: int | None) -> int:
+@returning_status(ACLNN_ERR_INNER)
+def aclDestroyAclOpExecutor(executor: int | None) -> None:
     """Forget an executor; null is fine."""
     if not is_null(executor):
         find_executor(executor, ACLNN_ERR_INNER_NULLPTR)
         HANDLES.drop(executor, EXECUTOR)
-        forget_runs()
-    return ACLNN_SUCCESS
+        known.forget_runs()

@@ -13,30 +13,15 @@ from ..base.status import (
     ACL_ERROR_RT_INVALID_HANDLE,
     ACL_ERROR_RT_MEMORY_ALLOCATION,
     ACL_ERROR_RT_PARAM_INVALID,
-    ACL_SUCCESS,
 )
 from .addresses import freed_by, what_is_at
-from .arena import ARENA, HOST_ARENA, Arena, Block
+from .arena import ARENA, HOST_ARENA, Arena
 from .arguments import INT32, SIZE, as_int, integer, is_null, shown
 from .constants import ACL_MEM_MALLOC_HUGE_FIRST, ACL_MEM_MALLOC_NORMAL_ONLY_P2P
-from .kept import forget_runs
-from .messages import guarded, refusal
+from .known import forget_runs
+from .messages import refusal, returning_status, returning_value_and_status
 from .spans import device_span, pinned_span, plan_copy
 from .state import require_up
-
-__all__ = [
-    "ARENA",
-    "HOST_ARENA",
-    "Arena",
-    "Block",
-    "Place",
-    "aclrtFree",
-    "aclrtFreeHost",
-    "aclrtMalloc",
-    "aclrtMallocHost",
-    "aclrtMemcpy",
-    "aclrtMemset",
-]
 
 _FUNCTIONS = {ARENA: ("aclrtMalloc", "aclrtFree"), HOST_ARENA: ("aclrtMallocHost", "aclrtFreeHost")}
 
@@ -44,50 +29,47 @@ _FUNCTIONS = {ARENA: ("aclrtMalloc", "aclrtFree"), HOST_ARENA: ("aclrtMallocHost
 Place = int | bytes | bytearray | memoryview | npt.NDArray[np.generic] | None
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtMalloc(size: int, policy: int = ACL_MEM_MALLOC_HUGE_FIRST) -> tuple[int | None, int]:
+@returning_value_and_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtMalloc(size: int, policy: int = ACL_MEM_MALLOC_HUGE_FIRST) -> int:
     """The address of a new block of device memory."""
     require_up()
     nbytes = integer("size", size, SIZE)
     kind = integer("policy", policy, INT32)
     if not ACL_MEM_MALLOC_HUGE_FIRST <= kind <= ACL_MEM_MALLOC_NORMAL_ONLY_P2P:
         raise refusal(ACL_ERROR_INVALID_PARAM, f"policy = {kind} is unknown; pass one of ACL_MEM_MALLOC_... (0 to 5)")
-    return _allocate(ARENA, nbytes), ACL_SUCCESS
+    return _allocate(ARENA, nbytes)
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtMallocHost(size: int) -> tuple[int | None, int]:
+@returning_value_and_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtMallocHost(size: int) -> int:
     """The address of a new block of host memory; it lives until aclrtFreeHost, also past aclFinalize."""
     require_up()
-    return _allocate(HOST_ARENA, integer("size", size, SIZE)), ACL_SUCCESS
+    return _allocate(HOST_ARENA, integer("size", size, SIZE))
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtFree(devPtr: int | None) -> int:
+@returning_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtFree(devPtr: int | None) -> None:
     require_up()
     _release(ARENA, "devPtr", devPtr)
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtFreeHost(hostPtr: int | None) -> int:
+@returning_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtFreeHost(hostPtr: int | None) -> None:
     require_up()
     _release(HOST_ARENA, "hostPtr", hostPtr)
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtMemcpy(dst: Place, destMax: int, src: Place, count: int, kind: int) -> int:
+@returning_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtMemcpy(dst: Place, destMax: int, src: Place, count: int, kind: int) -> None:
     """Copy at once, waiting for no stream. Host memory is an address or a C-contiguous Python buffer."""
     require_up()
     copy = plan_copy(dst, destMax, src, count, kind)
     if copy is not None:
         copy.run()
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtMemset(devPtr: int | None, maxCount: int, value: int, count: int) -> int:
+@returning_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtMemset(devPtr: int | None, maxCount: int, value: int, count: int) -> None:
     """Fill memory from aclrtMalloc or aclrtMallocHost with the low byte of ``value``."""
     require_up()
     if is_null(devPtr):
@@ -101,7 +83,6 @@ def aclrtMemset(devPtr: int | None, maxCount: int, value: int, count: int) -> in
         "devPtr", address, nbytes, writable=True
     )
     ctypes.memset(span.address, byte & 255, span.nbytes)
-    return ACL_SUCCESS
 
 
 def _allocate(arena: Arena, nbytes: int) -> int:

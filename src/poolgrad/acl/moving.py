@@ -7,35 +7,33 @@ from ..base.status import (
     ACLNN_ERR_INNER_NULLPTR,
     ACLNN_ERR_PARAM_INVALID,
     ACLNN_ERR_PARAM_NULLPTR,
-    ACLNN_SUCCESS,
 )
 from .arguments import as_int, is_null
 from .arguments import shown as shown_value
 from .executors import find_executor
 from .handles import HANDLES, TENSOR
-from .messages import guarded, refusal
-from .objects import AclTensor
+from .messages import refusal, returning_status
 
 
-@guarded(ACLNN_ERR_INNER)
-def aclSetTensorAddr(executor: int | None, index: int, tensor: int | None, addr: int | None) -> int:
+@returning_status(ACLNN_ERR_INNER)
+def aclSetTensorAddr(executor: int | None, index: int, tensor: int | None, addr: int | None) -> None:
     """Move a tensor of the call, counted over all tensors in the order of the parameters, to another address."""
-    return _move(executor, index, tensor, addr, outputs=None)
+    _move(executor, index, tensor, addr, outputs=None)
 
 
-@guarded(ACLNN_ERR_INNER)
-def aclSetInputTensorAddr(executor: int | None, index: int, tensor: int | None, addr: int | None) -> int:
+@returning_status(ACLNN_ERR_INNER)
+def aclSetInputTensorAddr(executor: int | None, index: int, tensor: int | None, addr: int | None) -> None:
     """The same, counted over the inputs."""
-    return _move(executor, index, tensor, addr, outputs=False)
+    _move(executor, index, tensor, addr, outputs=False)
 
 
-@guarded(ACLNN_ERR_INNER)
-def aclSetOutputTensorAddr(executor: int | None, index: int, tensor: int | None, addr: int | None) -> int:
+@returning_status(ACLNN_ERR_INNER)
+def aclSetOutputTensorAddr(executor: int | None, index: int, tensor: int | None, addr: int | None) -> None:
     """The same, counted over the outputs."""
-    return _move(executor, index, tensor, addr, outputs=True)
+    _move(executor, index, tensor, addr, outputs=True)
 
 
-def _move(executor: object, index: object, tensor: object, addr: object, *, outputs: bool | None) -> int:
+def _move(executor: object, index: object, tensor: object, addr: object, *, outputs: bool | None) -> None:
     found = find_executor(executor, ACLNN_ERR_INNER_NULLPTR)
     if is_null(tensor):
         raise refusal(ACLNN_ERR_PARAM_NULLPTR, "tensor is null; pass the tensor that phase one was given")
@@ -45,10 +43,9 @@ def _move(executor: object, index: object, tensor: object, addr: object, *, outp
         text = f"index must be 0 to {len(names) - 1}, for {', '.join(names)}; got {shown_value(index)}"
         raise refusal(ACLNN_ERR_PARAM_INVALID, text)
     target = HANDLES.get(tensor, TENSOR)
-    if not isinstance(target, AclTensor) or as_int(tensor) != found.handles[names[place]]:
+    if target is None or as_int(tensor) != found.handles[names[place]]:
         text = f"tensor must be the {names[place]} that phase one was given; got {HANDLES.describe(tensor, TENSOR)}"
         raise refusal(ACLNN_ERR_PARAM_INVALID, text)
     if address is None:
         raise refusal(ACLNN_ERR_PARAM_INVALID, f"addr must be an address or null, got {shown_value(addr)}")
     target.move(address)
-    return ACLNN_SUCCESS

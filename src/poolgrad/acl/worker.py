@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from ..base.errors import AclnnError
 from ..base.status import ACL_ERROR_RT_INTERNAL_ERROR, ACL_ERROR_RT_INVALID_HANDLE
@@ -50,8 +51,8 @@ def finish_streams() -> None:
 class Stream:
     """Tasks are numbered from 1 in the order of submission: their tickets."""
 
-    def __init__(self, owner: object) -> None:
-        self.owner = owner
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner  # the context
         self._tasks: deque[Task] = deque()
         self._submitted = 0
         self._finished = 0

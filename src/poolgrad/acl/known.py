@@ -1,4 +1,4 @@
-"""What passed all checks, kept for the next time: runs of repeatable executors, and calls of phase one.
+"""What passed all checks, known for the next time: runs of repeatable executors, and calls of phase one.
 
 What the checks look at changes rarely: descriptions and addresses of tensors, which objects and blocks are alive, and
 whether the executor is.
@@ -8,17 +8,20 @@ dictionary that was current when its checks began, where nobody will find it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .executors import KnownCall, Run
+    from ..run.prepared import Prepared
+    from .executors import Run
 
 # By the handles of their executors.
 runs: dict[int, Run] = {}
 
-# By operator, product, number of threads and arguments. They depend on objects alone, not on memory. As long as this is
-# the same dictionary, no object was destroyed, described anew or moved.
-calls: dict[tuple[object, ...], KnownCall] = {}
+# What phase one made of calls, and the handles it was given: by operator, product, number of threads and arguments. It
+# depends on objects alone, not on memory. As long as this is the same dictionary, no object was destroyed, described
+# anew or moved.
+calls: dict[tuple[object, ...], tuple[Prepared, Mapping[str, int]]] = {}
 
 
 def forget_runs() -> None:
