@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import time
 
-from ..base.status import (
-    ACL_ERROR_INTERNAL_ERROR,
-    ACL_ERROR_RT_PARAM_INVALID,
-)
+from ..base.status import ACL_ERROR_INTERNAL_ERROR, ACL_ERROR_RT_PARAM_INVALID
 from .constants import ACL_EVENT_RECORDED_STATUS_COMPLETE, ACL_EVENT_RECORDED_STATUS_NOT_READY
 from .handles import EVENT, HANDLES
 from .messages import refusal, returning_status, returning_value_and_status

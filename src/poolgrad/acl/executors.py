@@ -9,17 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base import status
 from ..base.errors import AclnnError
-from ..base.status import (
-    ACL_ERROR_RT_CONTEXT_NULL,
-    ACL_ERROR_UNINITIALIZE,
-    ACLNN_ERR_INNER,
-    ACLNN_ERR_INNER_NULLPTR,
-    ACLNN_ERR_PARAM_INVALID,
-    ACLNN_ERR_PARAM_NULLPTR,
-    ACLNN_ERR_RUNTIME_ERROR,
-    ACLNN_SUCCESS,
-)
 from ..contract.engine import BadHandle, Value, enforce
 from ..contract.operator import Operator
 from ..run.execute import Tensors, arrange
@@ -110,7 +101,8 @@ def phase_one(operator: Operator, given: tuple[object, ...]) -> tuple[int, int, 
         if is_plain and len(calls) < MOST_KNOWN:
             calls[key] = call
     prepared, handles = call
-    return prepared.plan.scratch_bytes, HANDLES.new(EXECUTOR, Executor(operator, prepared, handles)), ACLNN_SUCCESS
+    executor = HANDLES.new(EXECUTOR, Executor(operator, prepared, handles))
+    return prepared.plan.scratch_bytes, executor, status.ACLNN_SUCCESS
 
 
 def _checked_call(operator: Operator, given: tuple[object, ...]) -> tuple[Prepared, Mapping[str, int]]:
@@ -130,9 +122,9 @@ def phase_two(operator: Operator, workspace: object, size: object, executor: obj
     if run is None or not run.is_for(operator, workspace, size):
         run = None
         _require_up()
-        found = find_executor(executor, ACLNN_ERR_PARAM_NULLPTR)
+        found = find_executor(executor, status.ACLNN_ERR_PARAM_NULLPTR)
         if not found.repeatable and HANDLES.drop(executor, EXECUTOR) is None:
-            find_executor(executor, ACLNN_ERR_PARAM_NULLPTR)  # another thread was faster, and used it up
+            find_executor(executor, status.ACLNN_ERR_PARAM_NULLPTR)  # another thread was faster, and used it up
     else:
         found = run.executor
     try:
@@ -158,14 +150,15 @@ def _is_short(prepared: Prepared) -> bool:
 
 def _new_run(found: Executor, operator: Operator, workspace: object, size: object) -> Run:
     if found.spent:
-        raise refusal(ACLNN_ERR_PARAM_INVALID, "this executor failed before and is used up; call phase one again")
+        text = "this executor failed before and is used up; call phase one again"
+        raise refusal(status.ACLNN_ERR_PARAM_INVALID, text)
     if found.operator is not operator:
         text = f"the executor was made for {found.operator.name}; pass one from {operator.name}GetWorkspaceSize"
-        raise refusal(ACLNN_ERR_PARAM_INVALID, text)
+        raise refusal(status.ACLNN_ERR_PARAM_INVALID, text)
     address, given = (0 if value is None else as_int(value) for value in (workspace, size))
     if address is None or given is None or given < 0:
         text = f"workspace and its size must be integers, got {shown_value(workspace)} and {shown_value(size)}"
-        raise refusal(ACLNN_ERR_PARAM_INVALID, text)
+        raise refusal(status.ACLNN_ERR_PARAM_INVALID, text)
     return _run_as_before(found, address, given) or _checked_run(found, address, given)
 
 
@@ -213,15 +206,15 @@ def _find_stream(stream: object) -> Stream:
     try:
         return find_stream(stream)
     except AclnnError as error:
-        if error.status not in (ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_UNINITIALIZE):
+        if error.status not in (status.ACL_ERROR_RT_CONTEXT_NULL, status.ACL_ERROR_UNINITIALIZE):
             raise
-        raise refusal(ACLNN_ERR_RUNTIME_ERROR, str(error)) from error
+        raise refusal(status.ACLNN_ERR_RUNTIME_ERROR, str(error)) from error
 
 
 def _require_up() -> None:
     if not RUNTIME.up:
         text = "the runtime is not initialised; call aclInit (or aclnnInit) and aclrtSetDevice first"
-        raise refusal(ACLNN_ERR_RUNTIME_ERROR, text)
+        raise refusal(status.ACLNN_ERR_RUNTIME_ERROR, text)
 
 
 def _value(kind: str, argument: object) -> Value:
@@ -257,22 +250,22 @@ def find_executor(handle: object, null_status: int) -> Executor:
     if found is None:
         what = HANDLES.describe(handle, EXECUTOR)
         if what != "a destroyed executor":
-            raise refusal(ACLNN_ERR_PARAM_INVALID, f"executor is {what}; pass the one that phase one gave")
-        text = "executor is a used or destroyed executor; it serves one run, unless made repeatable"
-        raise refusal(ACLNN_ERR_PARAM_INVALID, f"{text} with aclSetAclOpExecutorRepeatable right after phase one")
+            raise refusal(status.ACLNN_ERR_PARAM_INVALID, f"executor is {what}; pass the one that phase one gave")
+        text = "executor is a used or destroyed executor; it serves one run, unless made repeatable with "
+        raise refusal(status.ACLNN_ERR_PARAM_INVALID, f"{text}aclSetAclOpExecutorRepeatable right after phase one")
     return found
 
 
-@returning_status(ACLNN_ERR_INNER)
+@returning_status(status.ACLNN_ERR_INNER)
 def aclSetAclOpExecutorRepeatable(executor: int | None) -> None:
     """Let phase two run again and again, until aclDestroyAclOpExecutor."""
-    find_executor(executor, ACLNN_ERR_INNER_NULLPTR).repeatable = True
+    find_executor(executor, status.ACLNN_ERR_INNER_NULLPTR).repeatable = True
 
 
-@returning_status(ACLNN_ERR_INNER)
+@returning_status(status.ACLNN_ERR_INNER)
 def aclDestroyAclOpExecutor(executor: int | None) -> None:
     """Forget an executor; null is fine."""
     if not is_null(executor):
-        find_executor(executor, ACLNN_ERR_INNER_NULLPTR)
+        find_executor(executor, status.ACLNN_ERR_INNER_NULLPTR)
         HANDLES.drop(executor, EXECUTOR)
         known.forget_runs()

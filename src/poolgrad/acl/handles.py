@@ -5,13 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from ..base import status
 from ..base.errors import AclnnError
-from ..base.status import (
-    ACL_ERROR_INVALID_PARAM,
-    ACL_ERROR_RT_INVALID_HANDLE,
-    ACLNN_ERR_PARAM_INVALID,
-    ACLNN_ERR_PARAM_NULLPTR,
-)
 from .arguments import as_int, is_null, shown
 from .messages import refusal
 
@@ -39,9 +34,12 @@ class Kind(Generic[T]):
 
     def __init__(self, number: int, name: str, source: str) -> None:
         self.prefix = _BASE >> _KIND_SHIFT | number
-        self.name = name
+        self.name = self.called = name
         self.source = source
-        self.of_runtime = source.startswith("aclrt")
+        self.null_status, self.bad_status = status.ACLNN_ERR_PARAM_NULLPTR, status.ACLNN_ERR_PARAM_INVALID
+        if source.startswith("aclrt"):
+            self.called = "handle"
+            self.null_status, self.bad_status = status.ACL_ERROR_INVALID_PARAM, status.ACL_ERROR_RT_INVALID_HANDLE
 
 
 TENSOR: Kind[AclTensor] = Kind(0, "tensor", "aclCreateTensor")
@@ -102,11 +100,9 @@ class Handles:
     def no_object(self, name: str, handle: object, kind: Kind[Any]) -> AclnnError:
         """The refusal of what is no live handle of that kind."""
         if is_null(handle):
-            status = ACL_ERROR_INVALID_PARAM if kind.of_runtime else ACLNN_ERR_PARAM_NULLPTR
-            return refusal(status, f"{name} is null; pass a handle from {kind.source}")
-        status = ACL_ERROR_RT_INVALID_HANDLE if kind.of_runtime else ACLNN_ERR_PARAM_INVALID
-        what = "handle" if kind.of_runtime else kind.name
-        return refusal(status, f"{name} is {self.describe(handle, kind)}; pass a live {what} from {kind.source}")
+            return refusal(kind.null_status, f"{name} is null; pass a handle from {kind.source}")
+        text = f"{name} is {self.describe(handle, kind)}; pass a live {kind.called} from {kind.source}"
+        return refusal(kind.bad_status, text)
 
     def describe(self, handle: object, wanted: Kind[Any]) -> str:
         """What a handle is, for messages: "a destroyed tensor", "a stream, not a tensor", "a list, not a handle"."""

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from ..base.status import (
-    ACL_ERROR_INTERNAL_ERROR,
-    ACL_ERROR_INVALID_PARAM,
-    ACL_ERROR_RT_PARAM_INVALID,
-    ACL_ERROR_RT_SYSPARAMOPT_NOT_SET,
-)
+from ..base import status
 from .arguments import INT32, INT64, integer
 from .constants import ACL_OPT_DETERMINISTIC, ACL_OPT_ENABLE_DEBUG_KERNEL, ACL_OPT_STRONG_CONSISTENCY
 from .messages import refusal, returning_status, returning_value_and_status
@@ -17,7 +12,7 @@ from .state import RUNTIME, require_context, require_up
 _LARGEST = {ACL_OPT_DETERMINISTIC: 3, ACL_OPT_ENABLE_DEBUG_KERNEL: 1, ACL_OPT_STRONG_CONSISTENCY: 1}
 
 
-@returning_status(ACL_ERROR_INTERNAL_ERROR)
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
 def aclrtCtxSetSysParamOpt(opt: int, value: int) -> None:
     """Set an option of the current context."""
     require_up()
@@ -25,7 +20,7 @@ def aclrtCtxSetSysParamOpt(opt: int, value: int) -> None:
     require_context().options[option] = level
 
 
-@returning_value_and_status(ACL_ERROR_INTERNAL_ERROR)
+@returning_value_and_status(status.ACL_ERROR_INTERNAL_ERROR)
 def aclrtCtxGetSysParamOpt(opt: int) -> int:
     """An option of the current context, which must have been set."""
     require_up()
@@ -33,18 +28,18 @@ def aclrtCtxGetSysParamOpt(opt: int) -> int:
     level = require_context().options.get(option)
     if level is None:
         text = f"option {option} was never set in this context; call aclrtCtxSetSysParamOpt first"
-        raise refusal(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, text)
+        raise refusal(status.ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, text)
     return level
 
 
-@returning_status(ACL_ERROR_INTERNAL_ERROR)
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
 def aclrtSetSysParamOpt(opt: int, value: int) -> None:
     """Set an option of the process."""
     require_up()
     RUNTIME.options[_option(opt)] = _level(opt, value)
 
 
-@returning_value_and_status(ACL_ERROR_INTERNAL_ERROR)
+@returning_value_and_status(status.ACL_ERROR_INTERNAL_ERROR)
 def aclrtGetSysParamOpt(opt: int) -> int:
     """An option of the process, 0 if it was never set."""
     require_up()
@@ -54,13 +49,13 @@ def aclrtGetSysParamOpt(opt: int) -> int:
 def _option(value: object) -> int:
     option = integer("opt", value, INT32)
     if option not in _LARGEST:
-        raise refusal(ACL_ERROR_INVALID_PARAM, f"opt = {option} is no aclSysParamOpt; pass one of ACL_OPT_...")
+        raise refusal(status.ACL_ERROR_INVALID_PARAM, f"opt = {option} is no aclSysParamOpt; pass one of ACL_OPT_...")
     return option
 
 
 def _level(opt: object, value: object) -> int:
     largest = _LARGEST[_option(opt)]
-    level = integer("value", value, INT64, ACL_ERROR_RT_PARAM_INVALID)
+    level = integer("value", value, INT64, status.ACL_ERROR_RT_PARAM_INVALID)
     if not 0 <= level <= largest:
-        raise refusal(ACL_ERROR_RT_PARAM_INVALID, f"value = {level} is out of range; pass 0 to {largest}")
+        raise refusal(status.ACL_ERROR_RT_PARAM_INVALID, f"value = {level} is out of range; pass 0 to {largest}")
     return level

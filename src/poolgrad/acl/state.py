@@ -34,6 +34,7 @@ class Context:
     def __init__(self, device: int, *, primary: bool) -> None:
         self.device = device
         self.primary = primary
+        self.times_set = 0  # of a primary one
         self.alive = True
         self.options: dict[int, int] = {}
         # Each stream with its handle; 0 for the default stream, which has none.
@@ -91,7 +92,6 @@ class Runtime:
         self.options: dict[int, int] = {}
         self.contexts: set[Context] = set()
         self.primaries: dict[int, Context] = {}
-        self.times_set: dict[int, int] = {}
 
     @property
     def up(self) -> bool:
@@ -102,7 +102,7 @@ class Runtime:
         self.by_acl = self.by_aclnn = False
         self.was_finalized = True
         contexts, self.contexts = self.contexts, set()
-        self.primaries, self.times_set, self.options, self.hardware = {}, {}, {}, None
+        self.primaries, self.options, self.hardware = {}, {}, None
         try:
             for context in contexts:
                 context.destroy()

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from ..base.status import (
-    ACL_ERROR_INTERNAL_ERROR,
-    ACL_ERROR_INVALID_PARAM,
-    ACL_ERROR_RT_AICORE_TIMEOUT,
-    ACL_ERROR_RT_STREAM_CONTEXT,
-)
+from ..base import status
 from .arguments import INT32, integer, is_null
 from .handles import HANDLES, STREAM
 from .memory import Place
@@ -26,22 +21,22 @@ def find_stream(handle: object) -> Stream:
         raise HANDLES.no_object("stream", handle, STREAM)
     if stream.owner is not require_context():
         text = "the stream belongs to another context than the current one; call aclrtSetCurrentContext first"
-        raise refusal(ACL_ERROR_RT_STREAM_CONTEXT, text)
+        raise refusal(status.ACL_ERROR_RT_STREAM_CONTEXT, text)
     return stream
 
 
-@returning_value_and_status(ACL_ERROR_INTERNAL_ERROR)
+@returning_value_and_status(status.ACL_ERROR_INTERNAL_ERROR)
 def aclrtCreateStream() -> int:
     """A new stream of the current context."""
     return require_context().open_stream()
 
 
-@returning_status(ACL_ERROR_INTERNAL_ERROR)
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
 def aclrtDestroyStream(stream: int | None) -> None:
     """End a stream when all that was submitted to it is done."""
     require_up()
     if is_null(stream):
-        raise refusal(ACL_ERROR_INVALID_PARAM, "stream is null; the default stream ends with its context")
+        raise refusal(status.ACL_ERROR_INVALID_PARAM, "stream is null; the default stream ends with its context")
     target = find_stream(stream)
     if HANDLES.drop(stream, STREAM) is None:  # another thread was faster
         raise HANDLES.no_object("stream", stream, STREAM)
@@ -49,29 +44,30 @@ def aclrtDestroyStream(stream: int | None) -> None:
     target.close()
 
 
-@returning_status(ACL_ERROR_INTERNAL_ERROR)
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
 def aclrtSynchronizeStream(stream: int | None) -> None:
     """Wait for what was submitted so far; answers a failure of these tasks once."""
     require_up()
     _synchronize(find_stream(stream))
 
 
-@returning_status(ACL_ERROR_INTERNAL_ERROR)
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
 def aclrtSynchronizeStreamWithTimeout(stream: int | None, timeout: int) -> None:
     """As aclrtSynchronizeStream, for at most ``timeout`` milliseconds; -1 waits for ever."""
     require_up()
     target = find_stream(stream)
     limit = integer("timeout", timeout, INT32)
     if limit < -1:
-        raise refusal(ACL_ERROR_INVALID_PARAM, f"timeout = {limit} is negative; pass milliseconds, or -1 for ever")
+        text = f"timeout = {limit} is negative; pass milliseconds, or -1 for ever"
+        raise refusal(status.ACL_ERROR_INVALID_PARAM, text)
     ticket = target.last_ticket
     if not target.wait(ticket, None if limit == -1 else limit / 1000):
         text = f"the stream still worked after {limit} ms; wait longer, or pass -1 to wait for ever"
-        raise refusal(ACL_ERROR_RT_AICORE_TIMEOUT, text)
+        raise refusal(status.ACL_ERROR_RT_AICORE_TIMEOUT, text)
     answer_failure(target, ticket)
 
 
-@returning_status(ACL_ERROR_INTERNAL_ERROR)
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
 def aclrtSynchronizeDevice() -> None:
     """Wait for all streams of the current device.
 
@@ -87,7 +83,7 @@ def aclrtSynchronizeDevice() -> None:
         answer_failure(stream, ticket)
 
 
-@returning_status(ACL_ERROR_INTERNAL_ERROR)
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
 def aclrtMemcpyAsync(dst: Place, destMax: int, src: Place, count: int, kind: int, stream: int | None) -> None:
     """Copy in the stream's order. The arguments are checked at once; blocks and buffers are held until it is done."""
     require_up()
