@@ -16,7 +16,7 @@ from acl_helpers import assert_prints, background, finish, malloc
 
 from poolgrad.acl import constants as c
 from poolgrad.acl import memory, messages
-from poolgrad.acl.arena import Arena, NumpyBacking
+from poolgrad.acl.arena import Arena, Backing
 
 H2H, H2D, D2H, D2D, DEFAULT = range(5)
 
@@ -44,7 +44,7 @@ def test_blocks_are_aligned_and_of_the_size_asked_for(runtime: None) -> None:
 
 
 def test_interior_addresses_are_found_and_gaps_are_not() -> None:
-    arena = Arena(NumpyBacking(), 10**6)
+    arena = Arena(Backing(), 10**6)
     starts = [arena.alloc(100) for _ in range(20)]
     for start in starts:
         assert start is not None
@@ -71,7 +71,7 @@ def test_a_task_that_holds_a_block_keeps_its_memory_after_free(runtime: None) ->
 
 
 def test_the_capacity_is_a_limit_that_free_gives_back() -> None:
-    arena = Arena(NumpyBacking(), 1000)
+    arena = Arena(Backing(), 1000)
     first = arena.alloc(600)
     assert first is not None
     assert arena.alloc(401) is None
@@ -202,7 +202,7 @@ def test_a_destructor_may_free_at_any_moment(runtime: None) -> None:
 
 def test_freeing_in_the_middle_of_an_allocation_does_not_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the collector does there by chance, done on purpose."""
-    arena = Arena(NumpyBacking(), 1000)
+    arena = Arena(Backing(), 1000)
     first = arena.alloc(10)
     assert first is not None
     second: list[int | None] = []

@@ -112,7 +112,7 @@ def _time_of(name: str, handle: object) -> int:
     recording = _find_event(name, handle).recording
     if recording is None:
         raise refusal(ACL_ERROR_RT_PARAM_INVALID, f"{name} was never recorded; call aclrtRecordEvent first")
-    if not recording.complete or recording.time_ns is None:
+    if recording.time_ns is None or not recording.complete:
         text = f"{name} is not reached yet; call aclrtSynchronizeEvent before asking for times"
         raise refusal(ACL_ERROR_RT_PARAM_INVALID, text)
     return recording.time_ns

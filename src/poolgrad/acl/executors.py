@@ -181,19 +181,11 @@ def _checked_run(found: Executor, workspace: int, size: int) -> Run:
     calls = known.calls
     # Copies, since another thread may move a tensor meanwhile: all rows must see the same.
     objects = {name: copy(value) for name, value in _objects(found).items()}
-    plan = found.prepared.plan
-    call = plan.call
+    plan, call = found.prepared.plan, found.prepared.plan.call
     tensors = {name: value for name, value in objects.items() if isinstance(value, AclTensor)}
-    launch = Launch(
-        call.operator,
-        call.product,
-        call.values,
-        {name: first_element(tensors[name]) for name in plan.tensors if name in tensors},
-        objects,
-        workspace,
-        size,
-        plan.scratch_bytes,
-    )
+    firsts = {name: first_element(tensors[name]) for name in plan.tensors if name in tensors}
+    needed = plan.scratch_bytes
+    launch = Launch(call.operator, call.product, call.values, firsts, objects, workspace, size, needed)
     # Held before they are checked: whatever the checks find live stays so until the task is done.
     blocks = [launch.block_of(tensor) for _, tensor in launch.placed()]
     blocks.append(ARENA.find(workspace, launch.needed))

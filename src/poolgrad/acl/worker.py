@@ -7,7 +7,6 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from ..base.errors import AclnnError
@@ -93,14 +92,15 @@ class Stream:
 
         Waking the stream's own thread would take longer than the task. Nobody can tell the difference: it has no ticket
         since it is done before anybody could wait for it. The lock keeps other tasks of the stream from running
-        meanwhile. If it fails, its failure is queued, and told like any other.
+        meanwhile. If it fails, it gets a ticket, and its failure is told like any other.
         """
         with self._lock:
             if self._finished == self._submitted and not self._closed and not _EXIT.is_set():
                 try:
                     task()
                 except Exception as error:  # noqa: BLE001 - Ctrl-C is the caller's own
-                    self.submit(partial(_fail, *_told(error)))
+                    self._submitted += 1
+                    self._count_finished(_status_and_text(error))
                 return
         self.submit(task)
 
@@ -184,14 +184,17 @@ class Stream:
         # Nothing here may hold the task: what it holds must be free before anybody learns that it is done.
         failure = _run(self._tasks.popleft())
         with self._lock:
-            if failure:  # known before its ticket is done, for those who look without the lock
-                self._failures[1:] = [Failure(self._finished + 1, *failure)]
-            self._finished += 1
+            self._count_finished(failure)
             self._runner = None
             if self._waiting:
                 self._work_done.notify_all()
             if self._tasks or self._closed:
                 self._work_came.notify()
+
+    def _count_finished(self, failure: tuple[int, str] | None) -> None:
+        if failure:  # known before its ticket is done, for those who look without the lock
+            self._failures[1:] = [Failure(self._finished + 1, *failure)]
+        self._finished += 1
 
     def _wait_for_work(self) -> bool:
         """For the stream's thread: whether there is a task, which it has claimed then; False is the end."""
@@ -217,18 +220,14 @@ def _run(task: Task) -> tuple[int, str] | None:
     try:
         task()
     except BaseException as error:  # noqa: BLE001 - the worker must outlive its tasks
-        return _told(error)
+        return _status_and_text(error)
     return None
 
 
-def _told(error: BaseException) -> tuple[int, str]:
+def _status_and_text(error: BaseException) -> tuple[int, str]:
     if isinstance(error, AclnnError):
         return error.status, str(error)
     return ACL_ERROR_RT_INTERNAL_ERROR, f"a task of the stream ended with an unexpected {explain(error)}"
-
-
-def _fail(status: int, text: str) -> None:
-    raise refusal(status, text)
 
 
 _WORKING: set[Stream] = set()

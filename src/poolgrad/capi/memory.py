@@ -11,7 +11,7 @@ import resource
 import threading
 from collections import deque
 
-from ..acl.arena import ALIGNMENT, ARENA
+from ..acl.arena import ALIGNMENT, ARENA, Backing
 from .huge_pages import HUGE_PAGE, SPARE, HugePages, remove
 
 _MAP_NORESERVE = 0x4000
@@ -77,7 +77,7 @@ class Piece:
         self._memory.give_back(*self._span)
 
 
-class SharedMemory:
+class SharedMemory(Backing):
     """The backing of an arena: pieces of one range of addresses, as low as possible.
 
     A piece that was given back rests until some others were, so that a freed address is not handed out again at once,
