@@ -125,8 +125,8 @@ def _c_string(text: str) -> str:
 def _key(command: list[str], sources: dict[str, str]) -> str:
     """All that the result depends on. The sources name the interpreter."""
     version = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False).stdout
-    told = json.dumps([__version__, command, version, FLAGS, sources], sort_keys=True)
-    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    everything = json.dumps([__version__, command, version, FLAGS, sources], sort_keys=True)
+    return hashlib.sha256(everything.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _make(prefix: Path, command: list[str], sources: dict[str, str]) -> None:
