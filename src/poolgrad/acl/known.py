@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..run.prepared import Prepared
-    from .executors import Run
+    from .operators import Run
 
 # By the handles of their executors.
 runs: dict[int, Run] = {}
