@@ -66,7 +66,7 @@ def returning_status(failure: int) -> Callable[[Callable[P, None]], Callable[P, 
     """A public function that answers 0 if it returns, and else the status of what it raised."""
 
     def decorate(function: Callable[P, None]) -> Callable[P, int]:
-        @_as_told(function, "int")
+        @_like(function, "int")
         def call(*args: P.args, **kwargs: P.kwargs) -> int:
             try:
                 function(*args, **kwargs)
@@ -83,7 +83,7 @@ def returning_value_and_status(failure: int) -> Callable[[Callable[P, R]], Calla
     """A public function that answers what it returns and 0, or None and the status of what it raised."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, tuple[R | None, int]]:
-        @_as_told(function, f"tuple[{function.__annotations__['return']} | None, int]")
+        @_like(function, f"tuple[{function.__annotations__['return']} | None, int]")
         def call(*args: P.args, **kwargs: P.kwargs) -> tuple[R | None, int]:
             try:
                 return function(*args, **kwargs), ACL_SUCCESS
@@ -99,7 +99,7 @@ def returning_value(failure: int) -> Callable[[Callable[P, R]], Callable[P, R | 
     """A public function without a status: it answers what it returns, or None where it raised."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R | None]:
-        @_as_told(function, f"{function.__annotations__['return']} | None")
+        @_like(function, f"{function.__annotations__['return']} | None")
         def call(*args: P.args, **kwargs: P.kwargs) -> R | None:
             try:
                 return function(*args, **kwargs)
@@ -122,7 +122,7 @@ def status_of(error: Exception, name: str, failure: int) -> int:
     return report(failure, f"{name}: unexpected {explain(error)}; please report it as a defect of poolgrad")
 
 
-def _as_told(function: Callable[P, object], returns: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def _like(function: Callable[P, object], returns: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Name, text and signature of a public function: those of what it calls, but for what comes back."""
     function.__annotations__["return"] = returns
     return functools.wraps(function)

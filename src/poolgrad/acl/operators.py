@@ -123,7 +123,8 @@ def phase_two(operator: Operator, workspace: object, size: object, executor: obj
             if found.repeatable and type(executor) is int:
                 runs[executor] = run
         target = _find_stream(stream)
-        if _is_short(found.prepared):
+        prepared = found.prepared
+        if prepared.plan.traffic < SMALL_TRAFFIC and prepared.is_compiled:  # a kernel takes seconds to compile
             target.run(run)
         else:
             target.submit(run)
@@ -131,11 +132,6 @@ def phase_two(operator: Operator, workspace: object, size: object, executor: obj
         found.spent = True
         known.forget_runs()
         raise
-
-
-def _is_short(prepared: Prepared) -> bool:
-    """Whether a run takes less time than waking a thread; if a kernel has to be compiled first it does not."""
-    return prepared.plan.traffic < SMALL_TRAFFIC and prepared.is_compiled
 
 
 def _new_run(found: Executor, operator: Operator, workspace: object, size: object) -> Run:

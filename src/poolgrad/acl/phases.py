@@ -1,23 +1,12 @@
 """Both phases of every operator under their documented names. Made by tools/make_docs.py."""
 
-from .operators import PHASES
+from .operators import PHASES as _PHASES
 
-aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize = PHASES["aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize"]
-aclnnAdaptiveAvgPool3dBackward = PHASES["aclnnAdaptiveAvgPool3dBackward"]
-aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize = PHASES["aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize"]
-aclnnAdaptiveMaxPool2dBackward = PHASES["aclnnAdaptiveMaxPool2dBackward"]
-aclnnAvgPool2dBackwardGetWorkspaceSize = PHASES["aclnnAvgPool2dBackwardGetWorkspaceSize"]
-aclnnAvgPool2dBackward = PHASES["aclnnAvgPool2dBackward"]
-aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize = PHASES["aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize"]
-aclnnMaxPool2dWithIndicesBackward = PHASES["aclnnMaxPool2dWithIndicesBackward"]
-
-__all__ = [
-    "aclnnAdaptiveAvgPool3dBackward",
-    "aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize",
-    "aclnnAdaptiveMaxPool2dBackward",
-    "aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize",
-    "aclnnAvgPool2dBackward",
-    "aclnnAvgPool2dBackwardGetWorkspaceSize",
-    "aclnnMaxPool2dWithIndicesBackward",
-    "aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize",
-]
+aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize = _PHASES["aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize"]
+aclnnAdaptiveAvgPool3dBackward = _PHASES["aclnnAdaptiveAvgPool3dBackward"]
+aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize = _PHASES["aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize"]
+aclnnAdaptiveMaxPool2dBackward = _PHASES["aclnnAdaptiveMaxPool2dBackward"]
+aclnnAvgPool2dBackwardGetWorkspaceSize = _PHASES["aclnnAvgPool2dBackwardGetWorkspaceSize"]
+aclnnAvgPool2dBackward = _PHASES["aclnnAvgPool2dBackward"]
+aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize = _PHASES["aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize"]
+aclnnMaxPool2dWithIndicesBackward = _PHASES["aclnnMaxPool2dWithIndicesBackward"]

@@ -48,7 +48,11 @@ def aclrtDestroyStream(stream: int | None) -> None:
 def aclrtSynchronizeStream(stream: int | None) -> None:
     """Wait for what was submitted so far; answers a failure of these tasks once."""
     require_up()
-    _synchronize(find_stream(stream))
+    target = find_stream(stream)
+    if not target.is_quiet:
+        ticket = target.last_ticket
+        target.finish(ticket)
+        answer_failure(target, ticket)
 
 
 @returning_status(status.ACL_ERROR_INTERNAL_ERROR)
@@ -99,11 +103,3 @@ def answer_failure(stream: Stream, ticket: int) -> None:
     failure = stream.take_failure(ticket)
     if failure:
         raise refusal(failure.status, failure.text)
-
-
-def _synchronize(stream: Stream) -> None:
-    if stream.is_quiet:
-        return
-    ticket = stream.last_ticket
-    stream.finish(ticket)
-    answer_failure(stream, ticket)

@@ -73,7 +73,10 @@ class Stream:
                 why = "was destroyed while it was being used" if self._closed else "ends with the interpreter"
                 raise refusal(ACL_ERROR_RT_INVALID_HANDLE, f"the stream {why}; submit to a live stream")
             if self._worker is None:
-                self._worker = self._start()
+                worker = threading.Thread(target=self._work, name="poolgrad stream", daemon=True)
+                worker.start()  # which raises where the system has no more threads
+                _WORKING.add(self)
+                self._worker = worker
             self._tasks.append(task)
             self._submitted += 1
             if UNWOKEN.streams is None or self._runner is not None:
@@ -159,12 +162,6 @@ class Stream:
         # A destructor that the garbage collector runs in the middle of a task may end up here.
         if worker is not None and threading.current_thread() not in (worker, self._runner):
             worker.join()
-
-    def _start(self) -> threading.Thread:
-        worker = threading.Thread(target=self._work, name="poolgrad stream", daemon=True)
-        worker.start()
-        _WORKING.add(self)
-        return worker
 
     def _work(self) -> None:
         while self._wait_for_work():

@@ -87,7 +87,7 @@ def read_array(
     with _reading(path) as file:
         there = os.fstat(file.fileno()).st_size
         if suffix == ".bin":
-            contents = _told(path, wanted, sizes)
+            contents = _bin_contents(path, wanted, sizes)
         else:
             contents = _agreed(path, _npy_contents(path, file), wanted, sizes)
         if there - contents.offset != contents.nbytes:
@@ -198,7 +198,7 @@ def _reading(path: Path) -> Iterator[IO[bytes]]:
         raise BadFile(f"{path} can't be read: {_reason(error, 0)}") from error
 
 
-def _told(path: Path, dtype: np.dtype[Any] | None, shape: tuple[int, ...] | None) -> _Contents:
+def _bin_contents(path: Path, dtype: np.dtype[Any] | None, shape: tuple[int, ...] | None) -> _Contents:
     if dtype is None or shape is None:
         missing = " and ".join(name for name, value in (("dtype", dtype), ("shape", shape)) if value is None)
         raise BadFile(f"{path}: a .bin file does not say what it holds; give its {missing}")

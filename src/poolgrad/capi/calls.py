@@ -106,7 +106,9 @@ class RemoteCall:
     def arguments(self, message: bytes) -> list[object]:
         _, null_place, _, _, _, *arguments = self._words.unpack_from(message)
         if null_place:
-            self.refuse_null(null_place)
+            place = self.prototype.outputs[null_place - 1]
+            text = f"{place.name} is null; pass the address of a variable of type {place.type[:-1]}"
+            raise refusal(_NULLS[self.prototype.returns], text)
         if self._data:
             self._read_data(message, arguments)
         return arguments
@@ -132,11 +134,6 @@ class RemoteCall:
         """The status and the text that was reported with it, in the name of the program."""
         text = (take() or "").replace(f"[PID:{os.getpid()}]", f"[PID:{_client}]", 1)
         return _whole(status if self.returns_status else 0, text.encode()[:LONGEST_TEXT])
-
-    def refuse_null(self, order: int) -> None:
-        parameter = self.prototype.outputs[order - 1]
-        text = f"{parameter.name} is null; pass the address of a variable of type {parameter.type[:-1]}"
-        raise refusal(_NULLS[self.prototype.returns], text)
 
 
 def _whole(result: int, more: bytes = b"") -> bytes:
