@@ -14,6 +14,7 @@ from device import describe, download, phase_one, tensor_on, upload
 import poolgrad
 from poolgrad import AclnnError, acl, run
 from poolgrad.acl import known, operators
+from poolgrad.acl.handles import EXECUTOR
 from poolgrad.acl.worker import Stream
 from poolgrad.run.prepared import PREPARED
 
@@ -46,7 +47,7 @@ class Call:
 
     @property
     def is_kept(self) -> bool:
-        return self.executor in known.runs
+        return any(run.executor is operators.HANDLES.get(self.executor, EXECUTOR) for run in known.runs.values())
 
     def result(self) -> Any:
         return download(self.out_at, (4, 4), np.float32)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ..run.prepared import Prepared
     from .operators import Run
 
-# By the handles of their executors.
-runs: dict[int, Run] = {}
+# By operator and arguments, without the stream.
+runs: dict[tuple[object, ...], Run] = {}
 
 # What phase one made of calls, and the handles it was given: by operator, product, number of threads and arguments. It
 # depends on objects alone, not on memory. As long as this is the same dictionary, no object was destroyed, described

@@ -36,7 +36,6 @@ _KINDS: dict[str, Kind[Any]] = {"tensor": TENSOR, "ints": INT_ARRAY}
 # A run with less traffic than this takes less time than waking its stream's thread.
 SMALL_TRAFFIC = 1 << 20
 
-
 MOST_KNOWN = 1024
 # Of these, equal arguments mean the same call: 2.0 equals 2 and is no number here, True and 1 mean the same.
 _PLAIN = frozenset((int, bool, type(None)))
@@ -51,21 +50,9 @@ class Run:
 
     executor: Executor
     workspace: int
-    size: int
     tensors: Tensors
     blocks: list[Block | None]
     new: list[tuple[int, int]]  # first bytes and ends of memory that this executor has not used yet
-
-    def is_for(self, operator: Operator, workspace: object, size: object) -> bool:
-        """Whether phase two is called as it was when this was checked; numbers of another type may mean others."""
-        if workspace is None:
-            workspace = 0
-        return (
-            self.workspace == workspace
-            and self.size == size
-            and type(workspace) is type(size) is int
-            and self.executor.operator is operator
-        )
 
     def __call__(self) -> None:
         for low, high in self.new:
@@ -107,10 +94,11 @@ def _checked_call(operator: Operator, given: tuple[object, ...]) -> tuple[Prepar
 
 def phase_two(operator: Operator, workspace: object, size: object, executor: object, stream: object) -> None:
     """Check what only memory can tell, and hand the plan to the stream. Any failure uses the executor up."""
+    key = (operator, workspace, size, executor)
     runs = known.runs
-    run = runs.get(executor) if type(executor) is int else None
-    if run is None or not run.is_for(operator, workspace, size):
-        run = None
+    is_plain = type(executor) is type(size) is int and (type(workspace) is int or workspace is None)
+    run = runs.get(key) if is_plain else None
+    if run is None:
         _require_up()
         found = find_executor(executor, status.ACLNN_ERR_PARAM_NULLPTR)
         if not found.repeatable and HANDLES.drop(executor, EXECUTOR) is None:
@@ -120,8 +108,8 @@ def phase_two(operator: Operator, workspace: object, size: object, executor: obj
     try:
         if run is None:
             run = _new_run(found, operator, workspace, size)
-            if found.repeatable and type(executor) is int:
-                runs[executor] = run
+            if found.repeatable and is_plain and len(runs) < MOST_KNOWN:
+                runs[key] = run
         target = _find_stream(stream)
         prepared = found.prepared
         if prepared.plan.traffic < SMALL_TRAFFIC and prepared.is_compiled:  # a kernel takes seconds to compile
@@ -159,7 +147,7 @@ def _run_as_before(found: Executor, workspace: int, size: int) -> Run | None:
     if last is None:
         return None
     blocks = last.blocks(workspace, size, found.prepared.plan.scratch_bytes)
-    return Run(found, workspace, size, last.tensors, blocks, last.touched) if blocks is not None else None
+    return Run(found, workspace, last.tensors, blocks, last.touched) if blocks is not None else None
 
 
 def _checked_run(found: Executor, workspace: int, size: int) -> Run:
@@ -177,7 +165,7 @@ def _checked_run(found: Executor, workspace: int, size: int) -> Run:
     blocks.append(ARENA.find(workspace, launch.needed))
     enforce(launch, LAUNCH_CHECKS)
     last = found.prepared.last_launch = LastLaunch.of(launch, arrange(plan, launch.addresses), found.handles, calls)
-    return Run(found, workspace, size, last.tensors, blocks, last.touched)
+    return Run(found, workspace, last.tensors, blocks, last.touched)
 
 
 def _find_stream(stream: object) -> Stream:
