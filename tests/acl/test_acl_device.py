@@ -17,7 +17,7 @@ from poolgrad.base.products import A2, A3
 
 
 def text() -> str:
-    return messages.take() or ""
+    return messages.aclGetRecentErrMsg() or ""
 
 
 # Init and finalize

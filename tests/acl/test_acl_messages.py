@@ -12,13 +12,13 @@ import pytest
 
 from poolgrad.acl import messages
 from poolgrad.acl.messages import (
+    aclGetRecentErrMsg,
     explain,
     refusal,
     report,
     returning_status,
     returning_value,
     returning_value_and_status,
-    take,
 )
 from poolgrad.base.errors import AclnnError
 
@@ -38,7 +38,7 @@ FORM = r"\[PID:(\d+)\] (\S+) (\w+)\((EZ\d+)\): (.*)"
 )
 def test_form_follows_the_status(status: int, title: str, code: str) -> None:
     assert report(status, "what is\nwrong") == status
-    match = re.fullmatch(FORM, take() or "")
+    match = re.fullmatch(FORM, aclGetRecentErrMsg() or "")
     assert match, "not the documented form"
     assert match.groups()[0] == str(os.getpid())
     assert match.groups()[2:] == (title, code, "what is wrong")
@@ -54,11 +54,11 @@ def test_the_newest_message_is_answered_once() -> None:
 def test_each_thread_has_its_own_message() -> None:
     report(161001, "mine")
     seen: list[str | None] = []
-    thread = threading.Thread(target=lambda: seen.append(take()))
+    thread = threading.Thread(target=lambda: seen.append(aclGetRecentErrMsg()))
     thread.start()
     thread.join()
     assert seen == [None]
-    assert (take() or "").endswith("mine")
+    assert (aclGetRecentErrMsg() or "").endswith("mine")
 
 
 def test_silent_unless_asked(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,7 @@ def test_a_missing_stderr_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POOLGRAD_LOG", "1")
     monkeypatch.setattr("sys.stderr", None)
     assert report(161001, "kept all the same") == 161001
-    assert take()
+    assert aclGetRecentErrMsg()
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_public_functions_answer_as_they_say(returning: Any, good: object, bad: 
         raise RuntimeError("boom")
 
     assert (working(), broken()) == (good, bad)
-    message = take() or ""
+    message = aclGetRecentErrMsg() or ""
     assert "broken" in message
     assert "RuntimeError: boom" in message
 
@@ -105,7 +105,7 @@ def test_a_refusal_answers_its_own_status_and_names_the_function() -> None:
         raise refusal(107000, "too large")
 
     assert picky() == 107000
-    assert (take() or "").endswith("picky: too large")
+    assert (aclGetRecentErrMsg() or "").endswith("picky: too large")
 
 
 def test_an_operator_that_names_itself_is_not_named_twice() -> None:
@@ -114,7 +114,7 @@ def test_an_operator_that_names_itself_is_not_named_twice() -> None:
         raise AclnnError("aclnnFoo: bad", status=161002, operator="aclnnFoo")
 
     assert phase_one() == 161002
-    assert (take() or "").endswith("(EZ1001): aclnnFoo: bad")
+    assert (aclGetRecentErrMsg() or "").endswith("(EZ1001): aclnnFoo: bad")
 
 
 @pytest.mark.parametrize("passing", [KeyboardInterrupt, SystemExit])

@@ -109,6 +109,16 @@ CHANGES: list[tuple[str, Callable[[Call], object], str]] = [
 ]
 
 
+def test_only_so_many_runs_are_known(stream: int, monkeypatch: Any) -> None:
+    """A program may give every run another workspace, and never free one."""
+    known.forget_runs()
+    monkeypatch.setattr(operators, "MOST_KNOWN", 1)
+    call = Call(stream)
+    assert call.is_kept
+    assert call.run(workspace=acl.aclrtMalloc(call.size, 0)[0]) == 0
+    assert len(known.runs) == 1
+
+
 @pytest.mark.parametrize("line", CHANGES, ids=lambda line: line[0])
 def test_what_changed_between_two_runs_is_noticed(stream: int, line: tuple[str, Callable[[Call], object], str]) -> None:
     _, change, row = line

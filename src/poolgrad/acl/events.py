@@ -9,7 +9,7 @@ from .constants import ACL_EVENT_RECORDED_STATUS_COMPLETE, ACL_EVENT_RECORDED_ST
 from .handles import EVENT, HANDLES
 from .messages import refusal, returning_status, returning_value_and_status
 from .state import require_context, require_up
-from .streams import answer_failure, find_stream
+from .streams import find_stream
 from .worker import Stream
 
 
@@ -21,12 +21,8 @@ class Recording:
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
-        self.time_ns: int | None = None
+        self.time_ns: int | None = None  # until it is reached
         self.ticket = stream.submit(self._stamp)
-
-    @property
-    def complete(self) -> bool:
-        return self.stream.is_done(self.ticket) and self.time_ns is not None
 
     def wait(self) -> None:
         self.stream.wait(self.ticket)
@@ -77,14 +73,14 @@ def aclrtSynchronizeEvent(event: int | None) -> None:
     recording = _find_event("event", event).recording
     if recording is not None:
         recording.wait()
-        answer_failure(recording.stream, recording.ticket)
+        recording.stream.raise_failure(recording.ticket)
 
 
 @returning_value_and_status(ACL_ERROR_INTERNAL_ERROR)
 def aclrtQueryEventStatus(event: int | None) -> int:
     """Whether the event is reached; one that was never recorded is not."""
     recording = _find_event("event", event).recording
-    complete = recording is not None and recording.complete
+    complete = recording is not None and recording.time_ns is not None
     return ACL_EVENT_RECORDED_STATUS_COMPLETE if complete else ACL_EVENT_RECORDED_STATUS_NOT_READY
 
 
@@ -112,7 +108,7 @@ def _time_of(name: str, handle: object) -> int:
     recording = _find_event(name, handle).recording
     if recording is None:
         raise refusal(ACL_ERROR_RT_PARAM_INVALID, f"{name} was never recorded; call aclrtRecordEvent first")
-    if recording.time_ns is None or not recording.complete:
+    if recording.time_ns is None:
         text = f"{name} is not reached yet; call aclrtSynchronizeEvent before asking for times"
         raise refusal(ACL_ERROR_RT_PARAM_INVALID, text)
     return recording.time_ns

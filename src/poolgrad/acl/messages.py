@@ -37,16 +37,11 @@ def report(status: int, text: str) -> int:
     return status
 
 
-def take() -> str | None:
+def aclGetRecentErrMsg() -> str | None:
     """This thread's newest message, which is then gone; None if there is none."""
     newest: str | None = getattr(_LOCAL, "newest", None)
     _LOCAL.newest = None
     return newest
-
-
-def aclGetRecentErrMsg() -> str | None:
-    """The newest message of this thread, then cleared; None if there is none."""
-    return take()
 
 
 def refusal(status: int, text: str) -> AclnnError:
@@ -112,7 +107,7 @@ def returning_value(failure: int) -> Callable[[Callable[P, R]], Callable[P, R | 
     return decorate
 
 
-def status_of(error: Exception, name: str, failure: int) -> int:
+def status_of(error: BaseException, name: str, failure: int) -> int:
     """Report what the function of that name raised: an ``AclnnError`` has its status, anything else is ``failure``."""
     if isinstance(error, AclnnError):
         # The contract's errors name their operator; the runtime's leave the caller's name to us.
@@ -128,7 +123,7 @@ def _like(function: Callable[P, object], returns: str) -> Callable[[Callable[P, 
     return functools.wraps(function)
 
 
-def _is_wrong_call(error: Exception) -> bool:
+def _is_wrong_call(error: BaseException) -> bool:
     """Whether the arguments did not fit the signature: then the function's own frame never came to be."""
     return isinstance(error, TypeError) and error.__traceback__ is not None and error.__traceback__.tb_next is None
 

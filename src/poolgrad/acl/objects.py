@@ -15,6 +15,7 @@ from .known import forget_calls
 from .messages import refusal, returning_status, returning_value, returning_value_and_status
 
 T = TypeVar("T")
+Ints = Sequence[int] | None
 
 
 @dataclass(slots=True, eq=False)
@@ -45,13 +46,7 @@ class AclIntArray:
 
 @returning_value(ACLNN_ERR_INNER)
 def aclCreateTensor(
-    viewDims: Sequence[int] | None,
-    dataType: int,
-    stride: Sequence[int] | None,
-    offset: int,
-    format: int,
-    storageDims: Sequence[int] | None,
-    tensorData: int | None,
+    viewDims: Ints, dataType: int, stride: Ints, offset: int, format: int, storageDims: Ints, tensorData: int | None
 ) -> int:
     """The handle of a new tensor. Strides of None mean contiguous; whether an operator takes it is checked there."""
     return HANDLES.new(TENSOR, _describe(viewDims, dataType, stride, offset, format, storageDims, tensorData))
@@ -60,12 +55,12 @@ def aclCreateTensor(
 @returning_status(ACLNN_ERR_INNER)
 def aclInitTensor(
     tensor: int | None,
-    viewDims: Sequence[int] | None,
+    viewDims: Ints,
     dataType: int,
-    stride: Sequence[int] | None,
+    stride: Ints,
     offset: int,
     format: int,
-    storageDims: Sequence[int] | None,
+    storageDims: Ints,
     tensorData: int | None,
 ) -> None:
     """Give a tensor a new description."""
@@ -80,7 +75,7 @@ def aclDestroyTensor(tensor: int | None) -> None:
 
 
 @returning_value(ACLNN_ERR_INNER)
-def aclCreateIntArray(value: Sequence[int] | None) -> int:
+def aclCreateIntArray(value: Ints) -> int:
     """The handle of a new array, which may be empty; None for None."""
     if is_null(value):
         raise refusal(ACLNN_ERR_PARAM_NULLPTR, "value is null; pass a sequence of integers, which may be empty")

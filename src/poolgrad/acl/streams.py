@@ -52,7 +52,7 @@ def aclrtSynchronizeStream(stream: int | None) -> None:
     if not target.is_quiet:
         ticket = target.last_ticket
         target.finish(ticket)
-        answer_failure(target, ticket)
+        target.raise_failure(ticket)
 
 
 @returning_status(status.ACL_ERROR_INTERNAL_ERROR)
@@ -68,7 +68,7 @@ def aclrtSynchronizeStreamWithTimeout(stream: int | None, timeout: int) -> None:
     if not target.wait(ticket, None if limit == -1 else limit / 1000):
         text = f"the stream still worked after {limit} ms; wait longer, or pass -1 to wait for ever"
         raise refusal(status.ACL_ERROR_RT_AICORE_TIMEOUT, text)
-    answer_failure(target, ticket)
+    target.raise_failure(ticket)
 
 
 @returning_status(status.ACL_ERROR_INTERNAL_ERROR)
@@ -84,7 +84,7 @@ def aclrtSynchronizeDevice() -> None:
     for stream, ticket in tickets:
         stream.wait(ticket)
     for stream, ticket in tickets:
-        answer_failure(stream, ticket)
+        stream.raise_failure(ticket)
 
 
 @returning_status(status.ACL_ERROR_INTERNAL_ERROR)
@@ -96,10 +96,3 @@ def aclrtMemcpyAsync(dst: Place, destMax: int, src: Place, count: int, kind: int
     if copy is not None:
         copy.check_pages()
         target.submit(copy.run)
-
-
-def answer_failure(stream: Stream, ticket: int) -> None:
-    """Raise the failure of a task up to that ticket, if there is one that nobody was told of."""
-    failure = stream.take_failure(ticket)
-    if failure:
-        raise refusal(failure.status, failure.text)

@@ -141,17 +141,15 @@ class Stream:
                 self._run_claimed()
         self.wait(ticket)
 
-    def is_done(self, ticket: int) -> bool:
-        return self._finished >= ticket
-
-    def take_failure(self, ticket: int) -> Failure | None:
-        """The oldest failure up to that ticket that nobody was told of; the others up to it go with it."""
+    def raise_failure(self, ticket: int) -> None:
+        """Raise the oldest failure up to that ticket that nobody was told of; the others up to it go with it."""
         if not self._failures:
-            return None
+            return
         with self._lock:
             taken = [failure for failure in self._failures if failure.ticket <= ticket]
             self._failures = self._failures[len(taken) :]
-        return taken[0] if taken else None
+        if taken:
+            raise refusal(taken[0].status, taken[0].text)
 
     def close(self) -> None:
         """Accept nothing more, and return when all that was submitted is done."""
