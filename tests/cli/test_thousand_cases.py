@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from array_files import write_array
 from cli.inside import poolgrad
 from cli.mixed_cases import Line, accepted, arrays, assert_golden, lines
 
 import poolgrad as library
-from poolgrad.arrays.files import read_array, write_array
+from poolgrad.arrays.files import read_array
 
 COUNT = 1000
 

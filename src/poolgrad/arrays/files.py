@@ -101,12 +101,6 @@ def read_array(
     return np.asarray(mapped)  # an ordinary array over the map
 
 
-def write_array(path: str | os.PathLike[str], array: NDArray[Any]) -> None:
-    """Write a whole file, ``.npy`` or ``.bin`` by its suffix; on any failure nothing is left under its name."""
-    with create_array(path, array.dtype, array.shape) as file:
-        file[...] = array
-
-
 @contextmanager
 def create_array(path: str | os.PathLike[str], dtype: DTypeLike, shape: Sequence[int]) -> Iterator[NDArray[Any]]:
     """A new file as a writable array, mapped into memory; all its elements are 0 at first.
