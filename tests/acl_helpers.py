@@ -46,10 +46,7 @@ def new_stream() -> int:
 
 
 def stream_of(handle: int | None) -> streams.Stream:
-    found, ret = streams.resolve(handle)
-    assert ret == 0
-    assert found is not None
-    return found
+    return streams.find_stream(handle)
 
 
 def put_to_sleep(stream: streams.Stream) -> None:

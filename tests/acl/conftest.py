@@ -36,14 +36,14 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     chosen = list(state._CHOSEN)
     state._CHOSEN.clear()
     state.RUNTIME.was_finalized = False
-    messages.take()
+    messages.aclGetRecentErrMsg()
     yield
     _down()
     state._CHOSEN[:] = chosen
 
 
 def _down() -> None:
-    if device.is_up():
+    if state.RUNTIME.up:
         device.aclFinalize()
 
 

@@ -16,7 +16,7 @@ from acl_helpers import assert_prints, background, finish, malloc
 
 from poolgrad.acl import constants as c
 from poolgrad.acl import memory, messages
-from poolgrad.acl.arena import Arena, NumpyBacking
+from poolgrad.acl.arena import Arena, Backing
 
 H2H, H2D, D2H, D2D, DEFAULT = range(5)
 
@@ -44,7 +44,7 @@ def test_blocks_are_aligned_and_of_the_size_asked_for(runtime: None) -> None:
 
 
 def test_interior_addresses_are_found_and_gaps_are_not() -> None:
-    arena = Arena(NumpyBacking(), 10**6)
+    arena = Arena(Backing(), 10**6)
     starts = [arena.alloc(100) for _ in range(20)]
     for start in starts:
         assert start is not None
@@ -71,7 +71,7 @@ def test_a_task_that_holds_a_block_keeps_its_memory_after_free(runtime: None) ->
 
 
 def test_the_capacity_is_a_limit_that_free_gives_back() -> None:
-    arena = Arena(NumpyBacking(), 1000)
+    arena = Arena(Backing(), 1000)
     first = arena.alloc(600)
     assert first is not None
     assert arena.alloc(401) is None
@@ -151,7 +151,7 @@ def test_another_backing_takes_the_place_by_one_object() -> None:
 def test_allocations_that_are_refused(runtime: None, size: object, policy: object, status: int) -> None:
     used = memory.ARENA.used
     assert memory.aclrtMalloc(size, policy) == (None, status)  # type: ignore[arg-type]
-    assert "aclrtMalloc" in (messages.take() or "")
+    assert "aclrtMalloc" in (messages.aclGetRecentErrMsg() or "")
     assert memory.ARENA.used == used
 
 
@@ -174,7 +174,7 @@ def test_frees_that_are_refused(runtime: None, place: int, status: int) -> None:
 def test_free_takes_the_start_of_a_live_block_once(runtime: None) -> None:
     address = malloc(100)
     assert memory.aclrtFree(address + 64) == 107017
-    assert f"{address:#x}" in (messages.take() or ""), "the message names the block's start"
+    assert f"{address:#x}" in (messages.aclGetRecentErrMsg() or ""), "the message names the block's start"
     assert memory.aclrtFreeHost(address) == 107017
     assert memory.aclrtFree(address) == 0
     assert memory.aclrtFree(address) == 107017
@@ -204,7 +204,7 @@ def test_a_destructor_may_free_at_any_moment(runtime: None) -> None:
 
 def test_freeing_in_the_middle_of_an_allocation_does_not_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the collector does there by chance, done on purpose."""
-    arena = Arena(NumpyBacking(), 1000)
+    arena = Arena(Backing(), 1000)
     first = arena.alloc(10)
     assert first is not None
     second: list[int | None] = []
@@ -345,7 +345,7 @@ def test_copies_that_are_refused(
     places = {"dev": device_address, "dev+1": device_address + 1}
     dst, src = (places.get(p, p) if isinstance(p, str) else p for p in (dst, src))
     assert memory.aclrtMemcpy(dst, dest_max, src, count, kind) == status  # type: ignore[arg-type]
-    assert "aclrtMemcpy: " in (messages.take() or "")
+    assert "aclrtMemcpy: " in (messages.aclGetRecentErrMsg() or "")
     assert read(device_address, 16) == bytes(16), "nothing was written"
 
 
@@ -461,7 +461,7 @@ def test_fills_that_are_refused(
 ) -> None:
     places = {"dev": malloc(8), "elsewhere": np.zeros(8, np.uint8).ctypes.data}
     assert memory.aclrtMemset(places.get(place, place), room, value, count) == status  # type: ignore[arg-type, call-overload]
-    assert "aclrtMemset" in (messages.take() or "")
+    assert "aclrtMemset" in (messages.aclGetRecentErrMsg() or "")
 
 
 @pytest.mark.doors("Python", "C")
