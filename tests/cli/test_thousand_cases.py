@@ -14,13 +14,9 @@ from cli.inside import poolgrad
 from cli.mixed_cases import Line, accepted, arrays, assert_golden, lines
 
 import poolgrad as library
-<<<<<<< HEAD
-from poolgrad.arrays.files import read_array, write_array
+from poolgrad.arrays.files import read_array
 from poolgrad.contract.parameters import Role
 from poolgrad.operators import REGISTRY
-=======
-from poolgrad.arrays.files import read_array
->>>>>>> s-acl
 
 COUNT = 1000
 
