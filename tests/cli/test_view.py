@@ -259,7 +259,7 @@ def test_what_can_not_be_drawn_is_one_clear_line(
     assert os.listdir() == []
 
 
-def test_an_index_outside_its_plane_is_refused(tmp_path: Path) -> None:
+def test_an_index_outside_its_plane_is_not_drawn(tmp_path: Path) -> None:
     np.save(tmp_path / "i.npy", np.full((1, 1, 1, 1), 77, np.int32))
     call = (
         "view",
