@@ -62,7 +62,7 @@ def library(loaded: Library, monkeypatch: pytest.MonkeyPatch) -> Iterator[Librar
     """The library, not initialised, an Atlas A2, silent, and without a message."""
     monkeypatch.setenv("POOLGRAD_LOG", "0")
     loaded.set_product("Atlas A2")
-    loaded.take()
+    loaded.aclGetRecentErrMsg()
     yield loaded
     loaded.set_product("Atlas A2")
     loaded.aclFinalize()
