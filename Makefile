@@ -10,7 +10,7 @@ RESULTS := benchmarks/results
 # The lowest versions that pyproject.toml allows, in an environment of their own.
 LOWEST := .venv-lowest
 LOWEST_PYTHON ?= $(or $(shell command -v python3.11),$(PYTHON))
-LOWEST_TESTS := tests/test_functional.py tests/test_half_precision.py tests/test_files.py tests/acl/test_samples.py \
+LOWEST_TESTS := tests/test_functional.py tests/kernels/test_half_precision.py tests/arrays tests/acl/test_samples.py \
 	tests/precision tests/cli/test_check.py tests/cli/test_compare.py tests/cli/test_explain.py tests/cli/test_run.py \
 	tests/cli/test_support.py tests/cli/test_view.py
 
@@ -34,6 +34,7 @@ test: $(STAMP) ## all tests that need no torch
 
 # Made anew each time: what these versions bring along is always the newest.
 test-lowest: ## tests of all that other packages do for us, with the lowest versions that pyproject.toml allows
+	@tools/need g++
 	$(LOWEST_PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST_PYTHON) tools/lowest.py > $(LOWEST)/constraints.txt
 	@echo "installing the lowest versions into $(LOWEST) ..."
@@ -78,7 +79,7 @@ bench-quick: $(BENCH_STAMP) ## the same with fewer cases (two minutes), kept apa
 
 test-baseline: $(STAMP) ## the kernels' tests with the CPU's features masked to the x86-64 baseline
 	NUMBA_CPU_NAME=x86-64 NUMBA_CPU_FEATURES= $(BIN)/python -m pytest $(TWO_AT_A_TIME) \
-		tests/test_paths.py tests/test_max_paths.py tests/test_half_precision.py
+		tests/kernels/test_paths.py tests/kernels/test_max_paths.py tests/kernels/test_half_precision.py
 
 check: $(STAMP) ## style and types
 	$(BIN)/ruff check .

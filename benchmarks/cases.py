@@ -1,35 +1,27 @@
 """What is measured: cases as lines of text, in groups that carry their targets.
 
-A line reads ``operator shape window [dtype] [layout] [indices] [| where it comes from]``; a star in front puts it into
-the quick run as well. Windows are ``k3s2p1`` (kernel, stride, padding; the stride is the kernel's size if it is left
-out) or, for adaptive pooling, the size of the output: ``o7x7``.
+A line reads ``call [dtype] [layout] [indices] [| where it comes from]``, with a call as ``lines.py`` reads it; a star
+in front puts it into the quick run as well.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-OPERATORS = {
-    "avg": "avg_pool2d_backward",
-    "aavg": "adaptive_avg_pool3d_backward",
-    "max": "max_pool2d_with_indices_backward",
-    "amax": "adaptive_max_pool2d_backward",
-}
-ITEMSIZE = {"float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4}
+from .lines import Line, read
+
+ITEMSIZE = {"float32": 4, "float16": 2, "bfloat16": 2}
+INDEX_ITEMSIZE = {"int64": 8, "int32": 4}
 LAYOUTS = ("contiguous", "channels_last", "cropped", "every_second", "transposed")
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(Line):
     """One call: everything about its tensors and parameters."""
 
-    operator: str
-    shape: tuple[int, ...]
-    window: str
     dtype: str = "float32"
     layout: str = "contiguous"
     index_dtype: str = "int64"
@@ -38,62 +30,46 @@ class Case:
 
     @property
     def name(self) -> str:
-        parts = ["x".join(map(str, self.shape)), self.window]
+        """Short, as results have it: ``avg 8x64x112x112 k3s2p1``."""
+        _, _, *words = self.text.split()
+        parts = ["x".join(map(str, self.x_shape)), "".join(words).replace(",", "x")]
         parts += [part for part in (self.dtype, self.layout) if part not in ("float32", "contiguous")]
         parts += ["int32"] if self.index_dtype == "int32" else []
         return " ".join([self.operator, *parts]) + (f" ({self.source})" if self.source else "")
 
-    @property
-    def has_indices(self) -> bool:
-        return self.operator in ("max", "amax")
-
-    @property
-    def adaptive(self) -> bool:
-        return self.operator in ("aavg", "amax")
-
     @cached_property
     def parameters(self) -> tuple[int, int, int]:
-        """Kernel, stride and padding; only for windows that have them."""
-        found = re.fullmatch(r"k(\d+)(?:s(\d+))?(?:p(\d+))?", self.window)
-        if not found:
-            raise ValueError(f"{self.window!r} is no window: expected something like k3s2p1")
-        kernel, stride, padding = found.groups()
-        return int(kernel), int(stride or kernel), int(padding or 0)
-
-    @cached_property
-    def grad_shape(self) -> tuple[int, ...]:
-        """The shape of the pooled output."""
-        axes = 3 if self.operator == "aavg" else 2
-        if self.adaptive:
-            sizes = tuple(map(int, self.window.removeprefix("o").split("x")))
-        else:
-            kernel, stride, padding = self.parameters
-            sizes = tuple((size + 2 * padding - kernel) // stride + 1 for size in self.shape[-axes:])
-        return (*self.shape[:-axes], *sizes)
+        """Kernel, stride and padding, each the same along all axes."""
+        (kernel,), (stride,), (padding,) = map(set, (self.kernel, self.stride, self.padding))
+        return kernel, stride, padding
 
     @property
     def bytes_read(self) -> int:
         """What any implementation has to read: the gradient and, for max pooling, the indices."""
-        indices = ITEMSIZE[self.index_dtype] if self.has_indices else 0
+        indices = 0 if self.averages else INDEX_ITEMSIZE[self.index_dtype]
         return math.prod(self.grad_shape) * (ITEMSIZE[self.dtype] + indices)
 
     @property
     def bytes_written(self) -> int:
-        return math.prod(self.shape) * ITEMSIZE[self.dtype]
+        return math.prod(self.x_shape) * ITEMSIZE[self.dtype]
 
 
 def parse(line: str) -> Case:
     """A case from its line."""
     text, _, source = line.partition("|")
-    quick = text.startswith("*")
-    operator, shape, window, *rest = text.lstrip("* ").split()
-    words = {"dtype": "float32", "layout": "contiguous", "index_dtype": "int64"}
-    for word in rest:
-        kind = "layout" if word in LAYOUTS else "index_dtype" if word.startswith("int") else "dtype"
-        words[kind] = word
-    if operator not in OPERATORS or words["dtype"] not in ITEMSIZE or words["index_dtype"] not in ITEMSIZE:
-        raise ValueError(f"no such case: {line!r}")
-    return Case(operator, tuple(map(int, shape.split("x"))), window, source=source.strip(), quick=quick, **words)
+    fields, words = read(text.lstrip("* "))
+    kinds = {"dtype": ITEMSIZE, "layout": LAYOUTS, "index_dtype": INDEX_ITEMSIZE}
+    for word in words:
+        kind = next((kind for kind, known in kinds.items() if word in known), None)
+        if kind is None:
+            raise ValueError(f"no such case: {line!r}")
+        fields[kind] = word
+    fields["text"] = " ".join(word for word in fields["text"].split() if word not in words)
+    return Case(**fields, source=source.strip(), quick=text.startswith("*"))
+
+
+def in_type(dtype: str, lines: str) -> str:
+    return "\n".join(f"{line} {dtype}" for line in lines.strip().splitlines())
 
 
 @dataclass(frozen=True)
@@ -131,6 +107,20 @@ class Group:
         return tuple(parse(line) for line in self.lines.strip().splitlines())
 
 
+# Of these there are groups in both half precisions.
+HALF_AVERAGES = """
+* avg n16c64h112w112 k2 s2
+avg n16c64h112w112 k3 s2 p1
+avg n8c64h112w112 k3 s1 p1
+* avg n4c64h56w56 k7 s1 p3
+avg n32c256h28w28 k3 s2 p1
+"""
+HALF_ADAPTIVE_AVERAGES = """
+* aavg n4c64d16h56w56 o8,28,28
+aavg n4c64d16h56w56 o5,17,19
+aavg n8c1024d8h7w7 o1,1,1
+aavg n8c64d4h14w14 o8,28,28
+"""
 GROUPS = (
     Group(
         "avg-strided",
@@ -139,20 +129,20 @@ GROUPS = (
         Goal(5, 3.3),
         Goal(7, 4.5),
         """
-* avg 8x64x112x112 k2s2
-avg 16x64x224x224 k2s2
-avg 32x128x56x56 k2s2
-avg 32x256x28x28 k2s2
-avg 1x64x56x56 k2s2
-* avg 16x64x112x112 k3s2p1
-avg 8x32x224x224 k3s2p1
-avg 32x128x56x56 k3s2p1
-* avg 32x256x28x28 k3s2p1
-avg 4x64x56x56 k3s2p1
-avg 8x32x224x224 k5s3
-avg 16x64x112x112 k5s3
-avg 16x64x112x112 k3s3
-avg 32x256x28x28 k3s3
+* avg n8c64h112w112 k2 s2
+avg n16c64h224w224 k2 s2
+avg n32c128h56w56 k2 s2
+avg n32c256h28w28 k2 s2
+avg n1c64h56w56 k2 s2
+* avg n16c64h112w112 k3 s2 p1
+avg n8c32h224w224 k3 s2 p1
+avg n32c128h56w56 k3 s2 p1
+* avg n32c256h28w28 k3 s2 p1
+avg n4c64h56w56 k3 s2 p1
+avg n8c32h224w224 k5 s3
+avg n16c64h112w112 k5 s3
+avg n16c64h112w112 k3 s3
+avg n32c256h28w28 k3 s3
 """,
     ),
     Group(
@@ -162,13 +152,13 @@ avg 32x256x28x28 k3s3
         Goal(20, 9),
         Goal(40, 16),
         """
-* avg 8x64x112x112 k3s1p1
-avg 32x256x28x28 k3s1p1
-avg 1x64x56x56 k3s1p1
-* avg 8x64x112x112 k7s1p3
-avg 4x64x56x56 k7s1p3
-avg 4x64x56x56 k15s1p7
-avg 1x64x112x112 k31s1p15
+* avg n8c64h112w112 k3 s1 p1
+avg n32c256h28w28 k3 s1 p1
+avg n1c64h56w56 k3 s1 p1
+* avg n8c64h112w112 k7 s1 p3
+avg n4c64h56w56 k7 s1 p3
+avg n4c64h56w56 k15 s1 p7
+avg n1c64h112w112 k31 s1 p15
 """,
     ),
     Group(
@@ -178,12 +168,12 @@ avg 1x64x112x112 k31s1p15
         Goal(2.2, 1.0),
         Goal(3.2, 1.4),
         """
-avg 16x64x117x117 k13s13
-* avg 16x64x112x112 k1s4
-avg 64x2048x7x7 k7
-* avg 32x128x56x56 k56
-avg 8x32x224x224 k224
-avg 1x64x56x56 k56
+avg n16c64h117w117 k13 s13
+* avg n16c64h112w112 k1 s4
+avg n64c2048h7w7 k7
+* avg n32c128h56w56 k56
+avg n8c32h224w224 k224
+avg n1c64h56w56 k56
 """,
     ),
     Group(
@@ -193,11 +183,11 @@ avg 1x64x56x56 k56
         Goal(3, 1.3),
         Goal(6, 2.5),
         """
-* avg 64x2048x7x7 k2s2
-avg 64x2048x7x7 k3s1p1
-avg 64x2048x7x7 k3s2p1
-* avg 64x2048x7x7 k7
-avg 8x512x7x7 k3s1p1
+* avg n64c2048h7w7 k2 s2
+avg n64c2048h7w7 k3 s1 p1
+avg n64c2048h7w7 k3 s2 p1
+* avg n64c2048h7w7 k7
+avg n8c512h7w7 k3 s1 p1
 """,
     ),
     Group(
@@ -207,9 +197,9 @@ avg 8x512x7x7 k3s1p1
         Goal(22, 12),
         Goal(38, 20),
         """
-* avg 1x1x8192x8192 k2s2
-avg 1x1x8192x8192 k3s1p1
-avg 1x1x8192x8192 k3s2p1
+* avg n1c1h8192w8192 k2 s2
+avg n1c1h8192w8192 k3 s1 p1
+avg n1c1h8192w8192 k3 s2 p1
 """,
     ),
     Group(
@@ -218,13 +208,7 @@ avg 1x1x8192x8192 k3s2p1
         "平均 f16",
         Goal(14, 5.5),
         Goal(28, 11),
-        """
-* avg 16x64x112x112 k2s2 float16
-avg 16x64x112x112 k3s2p1 float16
-avg 8x64x112x112 k3s1p1 float16
-* avg 4x64x56x56 k7s1p3 float16
-avg 32x256x28x28 k3s2p1 float16
-""",
+        in_type("float16", HALF_AVERAGES),
     ),
     Group(
         "avg-bf16",
@@ -232,13 +216,7 @@ avg 32x256x28x28 k3s2p1 float16
         "平均 bf16",
         Goal(17, 7),
         Goal(33, 13),
-        """
-* avg 16x64x112x112 k2s2 bfloat16
-avg 16x64x112x112 k3s2p1 bfloat16
-avg 8x64x112x112 k3s1p1 bfloat16
-* avg 4x64x56x56 k7s1p3 bfloat16
-avg 32x256x28x28 k3s2p1 bfloat16
-""",
+        in_type("bfloat16", HALF_AVERAGES),
     ),
     Group(
         "aavg-f32",
@@ -247,13 +225,13 @@ avg 32x256x28x28 k3s2p1 bfloat16
         Goal(2.8, 1.0),
         Goal(4.5),
         """
-* aavg 4x64x16x56x56 o8x28x28 | C3D pool2
-aavg 8x512x4x14x14 o2x7x7
-* aavg 4x64x16x56x56 o5x17x19
-aavg 8x512x5x15x13 o2x7x7
-aavg 8x1024x8x7x7 o1x1x1 | I3D head
-aavg 4x64x16x56x56 o1x1x1
-aavg 8x64x4x14x14 o8x28x28
+* aavg n4c64d16h56w56 o8,28,28 | C3D pool2
+aavg n8c512d4h14w14 o2,7,7
+* aavg n4c64d16h56w56 o5,17,19
+aavg n8c512d5h15w13 o2,7,7
+aavg n8c1024d8h7w7 o1,1,1 | I3D head
+aavg n4c64d16h56w56 o1,1,1
+aavg n8c64d4h14w14 o8,28,28
 """,
     ),
     Group(
@@ -262,12 +240,7 @@ aavg 8x64x4x14x14 o8x28x28
         "自适应平均 3-D f16",
         Goal(19, 9),
         Goal(38),
-        """
-* aavg 4x64x16x56x56 o8x28x28 float16
-aavg 4x64x16x56x56 o5x17x19 float16
-aavg 8x1024x8x7x7 o1x1x1 float16
-aavg 8x64x4x14x14 o8x28x28 float16
-""",
+        in_type("float16", HALF_ADAPTIVE_AVERAGES),
     ),
     Group(
         "aavg-bf16",
@@ -275,12 +248,7 @@ aavg 8x64x4x14x14 o8x28x28 float16
         "自适应平均 3-D bf16",
         Goal(5.3, 2.2),
         Goal(11),
-        """
-* aavg 4x64x16x56x56 o8x28x28 bfloat16
-aavg 4x64x16x56x56 o5x17x19 bfloat16
-aavg 8x1024x8x7x7 o1x1x1 bfloat16
-aavg 8x64x4x14x14 o8x28x28 bfloat16
-""",
+        in_type("bfloat16", HALF_ADAPTIVE_AVERAGES),
     ),
     Group(
         "max-disjoint",
@@ -289,11 +257,11 @@ aavg 8x64x4x14x14 o8x28x28 bfloat16
         Goal(1.8, 1.4),
         Goal(2.5, 2.0),
         """
-* max 16x64x112x112 k2s2
-max 8x64x224x224 k2s2
-* max 32x128x56x56 k2s2
-max 1x64x56x56 k2s2
-max 16x64x112x112 k3s3
+* max n16c64h112w112 k2 s2
+max n8c64h224w224 k2 s2
+* max n32c128h56w56 k2 s2
+max n1c64h56w56 k2 s2
+max n16c64h112w112 k3 s3
 """,
     ),
     Group(
@@ -303,10 +271,10 @@ max 16x64x112x112 k3s3
         Goal(1.6, 1.3),
         Goal(2.3, 1.8),
         """
-* max 16x64x112x112 k3s2p1 | ResNet stem
-max 32x64x55x55 k3s2 | AlexNet
-* max 32x256x28x28 k3s1p1
-max 1x64x112x112 k3s2p1
+* max n16c64h112w112 k3 s2 p1 | ResNet stem
+max n32c64h55w55 k3 s2 | AlexNet
+* max n32c256h28w28 k3 s1 p1
+max n1c64h112w112 k3 s2 p1
 """,
     ),
     Group(
@@ -316,10 +284,10 @@ max 1x64x112x112 k3s2p1
         Goal(1.8),
         Goal(2.7),
         """
-* max 16x64x112x112 k2s2 float16
-max 32x128x56x56 k2s2 float16
-max 16x64x112x112 k2s2 bfloat16
-max 32x128x56x56 k2s2 bfloat16
+* max n16c64h112w112 k2 s2 float16
+max n32c128h56w56 k2 s2 float16
+max n16c64h112w112 k2 s2 bfloat16
+max n32c128h56w56 k2 s2 bfloat16
 """,
     ),
     Group(
@@ -329,10 +297,10 @@ max 32x128x56x56 k2s2 bfloat16
         Goal(1.05),
         Goal(1.6),
         """
-* max 16x64x112x112 k3s2p1 float16
-max 32x256x28x28 k3s1p1 float16
-max 16x64x112x112 k3s2p1 bfloat16
-max 32x256x28x28 k3s1p1 bfloat16
+* max n16c64h112w112 k3 s2 p1 float16
+max n32c256h28w28 k3 s1 p1 float16
+max n16c64h112w112 k3 s2 p1 bfloat16
+max n32c256h28w28 k3 s1 p1 bfloat16
 """,
     ),
     Group(
@@ -342,10 +310,10 @@ max 32x256x28x28 k3s1p1 bfloat16
         Goal(1.6, 1.3),
         Goal(2.2, 1.8),
         """
-* amax 16x64x112x112 o56x56
-amax 32x512x14x14 o7x7
-* amax 16x64x112x112 o50x37
-amax 32x256x28x28 o5x5
+* amax n16c64h112w112 o56,56
+amax n32c512h14w14 o7,7
+* amax n16c64h112w112 o50,37
+amax n32c256h28w28 o5,5
 """,
     ),
     Group(
@@ -355,10 +323,10 @@ amax 32x256x28x28 o5x5
         Goal(1.0, 0.9),
         Goal(1.5, 1.2),
         """
-* max 64x2048x7x7 k2s2
-max 64x2048x7x7 k3s2p1
-max 64x2048x7x7 k3s1p1
-max 64x2048x7x7 k7
+* max n64c2048h7w7 k2 s2
+max n64c2048h7w7 k3 s2 p1
+max n64c2048h7w7 k3 s1 p1
+max n64c2048h7w7 k7
 """,
     ),
     Group(
@@ -368,11 +336,11 @@ max 64x2048x7x7 k7
         Goal(1.8, 1.1),
         Goal(2.6, 1.4),
         """
-* avg 16x64x112x112 k2s2 channels_last
-avg 16x64x112x112 k3s2p1 channels_last
-* avg 32x256x28x28 k3s1p1 channels_last
-avg 8x64x56x56 k7s1p3 channels_last
-avg 64x2048x7x7 k7 channels_last
+* avg n16c64h112w112 k2 s2 channels_last
+avg n16c64h112w112 k3 s2 p1 channels_last
+* avg n32c256h28w28 k3 s1 p1 channels_last
+avg n8c64h56w56 k7 s1 p3 channels_last
+avg n64c2048h7w7 k7 channels_last
 """,
     ),
     Group(
@@ -382,9 +350,9 @@ avg 64x2048x7x7 k7 channels_last
         Goal(1.3, 0.85),
         Goal(1.9, 1.2),
         """
-* max 16x64x112x112 k2s2 channels_last
-max 16x64x112x112 k3s2p1 channels_last
-max 32x256x28x28 k3s1p1 channels_last
+* max n16c64h112w112 k2 s2 channels_last
+max n16c64h112w112 k3 s2 p1 channels_last
+max n32c256h28w28 k3 s1 p1 channels_last
 """,
     ),
     Group(
@@ -394,19 +362,19 @@ max 32x256x28x28 k3s1p1 channels_last
         None,
         None,
         """
-* max 8x64x112x112 k3s2p1 | ResNet stem
-avg 8x2048x7x7 k7 | ResNet head
-* avg 8x128x56x56 k2s2 | DenseNet transition 1
-avg 8x512x14x14 k2s2 | DenseNet transition 3
-* avg 8x192x35x35 k3s1p1 | Inception v3 A
-max 8x288x35x35 k3s2 | Inception v3 reduction A
-avg 8x768x17x17 k3s1p1 | Inception v3 C
-max 8x192x56x56 k3s2 | GoogLeNet pool 2
-max 8x480x14x14 k3s1p1 | GoogLeNet 4a
-max 8x64x256x256 k2s2 | U-Net level 1
-max 8x256x64x64 k2s2 | U-Net level 3
-aavg 8x512x2x7x7 o1x4x4 | C3D pool 5 as adaptive
-aavg 8x1024x4x7x7 o1x1x1 | I3D head
+* max n8c64h112w112 k3 s2 p1 | ResNet stem
+avg n8c2048h7w7 k7 | ResNet head
+* avg n8c128h56w56 k2 s2 | DenseNet transition 1
+avg n8c512h14w14 k2 s2 | DenseNet transition 3
+* avg n8c192h35w35 k3 s1 p1 | Inception v3 A
+max n8c288h35w35 k3 s2 | Inception v3 reduction A
+avg n8c768h17w17 k3 s1 p1 | Inception v3 C
+max n8c192h56w56 k3 s2 | GoogLeNet pool 2
+max n8c480h14w14 k3 s1 p1 | GoogLeNet 4a
+max n8c64h256w256 k2 s2 | U-Net level 1
+max n8c256h64w64 k2 s2 | U-Net level 3
+aavg n8c512d2h7w7 o1,4,4 | C3D pool 5 as adaptive
+aavg n8c1024d4h7w7 o1,1,1 | I3D head
 """,
     ),
     Group(
@@ -416,14 +384,14 @@ aavg 8x1024x4x7x7 o1x1x1 | I3D head
         None,
         None,
         """
-* avg 16x61x113x109 k3s2p1
-avg 16x127x61x31 k3s1p1
-avg 64x509x13x7 k3s2p1
-avg 64x1021x31x2 k2s2
-avg 64x16381x7x1 k1s1
-max 16x61x113x109 k2s2
-* max 16x127x61x31 k3s2p1
-aavg 5x61x7x31x29 o3x11x13
+* avg n16c61h113w109 k3 s2 p1
+avg n16c127h61w31 k3 s1 p1
+avg n64c509h13w7 k3 s2 p1
+avg n64c1021h31w2 k2 s2
+avg n64c16381h7w1 k1 s1
+max n16c61h113w109 k2 s2
+* max n16c127h61w31 k3 s2 p1
+aavg n5c61d7h31w29 o3,11,13
 """,
     ),
     Group(
@@ -433,11 +401,11 @@ aavg 5x61x7x31x29 o3x11x13
         None,
         None,
         """
-* avg 16x64x112x112 k3s2p1 cropped
-avg 16x64x112x112 k2s2 every_second
-avg 16x64x112x112 k3s1p1 transposed
-* max 16x64x112x112 k2s2 cropped
-max 16x64x112x112 k3s2p1 transposed
+* avg n16c64h112w112 k3 s2 p1 cropped
+avg n16c64h112w112 k2 s2 every_second
+avg n16c64h112w112 k3 s1 p1 transposed
+* max n16c64h112w112 k2 s2 cropped
+max n16c64h112w112 k3 s2 p1 transposed
 """,
     ),
     Group(
@@ -447,9 +415,9 @@ max 16x64x112x112 k3s2p1 transposed
         None,
         None,
         """
-* max 16x64x112x112 k2s2 int32
-max 32x256x28x28 k3s1p1 int32
-amax 16x64x112x112 o50x37 int32
+* max n16c64h112w112 k2 s2 int32
+max n32c256h28w28 k3 s1 p1 int32
+amax n16c64h112w112 o50,37 int32
 """,
     ),
 )

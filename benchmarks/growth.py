@@ -26,7 +26,7 @@ def by_kernel(seconds: float, say: Callable[[str], None]) -> list[dict[str, Any]
     rows: list[dict[str, Any]] = []
     with_torch = True
     for kernel, following in zip(KERNELS, (*KERNELS[1:], math.inf), strict=True):
-        case = parse(f"avg 1x4x256x256 k{kernel}s1p{kernel // 2}")
+        case = parse(f"avg n1c4h256w256 k{kernel} s1 p{kernel // 2}")
         row = _measured(case, seconds, say, with_torch=with_torch)
         rows.append({"kernel": kernel, **row})
         with_torch = with_torch and row["torch"] * (following / kernel) ** 2 < PATIENCE
@@ -39,7 +39,7 @@ def by_elements(seconds: float, say: Callable[[str], None]) -> list[dict[str, An
     with_torch = True
     for exponent in EXPONENTS:
         planes = max(1, round(10**exponent / SIDE**2))
-        case = parse(f"avg {math.ceil(planes / 64)}x{min(planes, 64)}x{SIDE}x{SIDE} k2s2")
+        case = parse(f"avg n{math.ceil(planes / 64)}c{min(planes, 64)}h{SIDE}w{SIDE} k2 s2")
         if ROOM * case.bytes_written > available_memory():
             say(f"growth: no memory for {case.name}")
             break
@@ -57,7 +57,7 @@ def _measured(case: Case, seconds: float, say: Callable[[str], None], *, with_to
     times = race({name: caller(call) for name, call in calls.items()}, seconds)
     return {
         "case": case.name,
-        "count": math.prod(case.shape),
+        "count": math.prod(case.x_shape),
         "torch": times.get("torch"),
         "poolgrad": times["poolgrad"],
     }

@@ -17,17 +17,17 @@ from typing import Any
 
 # Shapes of some hundred thousand elements: beside them the Python side of a call does not count.
 CASES = (
-    "avg 1x128x28x28 k2s2",
-    "avg 1x32x56x56 k3s2p1",
-    "avg 1x128x28x28 k3s1p1",
-    "avg 1x8x112x112 k31s1p15",
-    "avg 1x1x32x8192 k3s2p1",
-    "avg 1x32x56x56 k3s2p1 float16",
-    "avg 1x128x28x28 k3s1p1 channels_last",
-    "max 1x8x112x112 k2s2",
-    "max 1x8x112x112 k3s2p1",
-    "max 1x8x112x112 k3s2p1 float16",
-    "max 1x128x28x28 k3s1p1 channels_last",
+    "avg n1c128h28w28 k2 s2",
+    "avg n1c32h56w56 k3 s2 p1",
+    "avg n1c128h28w28 k3 s1 p1",
+    "avg n1c8h112w112 k31 s1 p15",
+    "avg n1c1h32w8192 k3 s2 p1",
+    "avg n1c32h56w56 k3 s2 p1 float16",
+    "avg n1c128h28w28 k3 s1 p1 channels_last",
+    "max n1c8h112w112 k2 s2",
+    "max n1c8h112w112 k3 s2 p1",
+    "max n1c8h112w112 k3 s2 p1 float16",
+    "max n1c128h28w28 k3 s1 p1 channels_last",
 )
 CALLS = 100
 PROCESSOR = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx,+avx2,+f16c,+fma,+bmi,+bmi2,+popcnt,+sse4.2"}
@@ -35,7 +35,7 @@ PROCESSOR = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx,+avx2,+f16
 CHILD = """
 import os, subprocess, sys
 import numpy as np, poolgrad
-from benchmarks.cases import OPERATORS, parse
+from benchmarks.cases import parse
 case, calls = parse(sys.argv[1]), int(sys.argv[2])
 poolgrad.set_num_threads(1)
 def laid_out(array):
@@ -43,17 +43,17 @@ def laid_out(array):
         return array
     return np.ascontiguousarray(np.moveaxis(array, 1, -1)).transpose(0, 3, 1, 2)
 random = np.random.default_rng(0)
-arrays = [laid_out(random.standard_normal(case.grad_shape).astype(case.dtype)), case.shape]
-if case.has_indices:
+arrays = [laid_out(random.standard_normal(case.grad_shape).astype(case.dtype)), case.x_shape]
+if not case.averages:
     kernel, stride, pad = case.parameters
-    height, width = case.shape[2:]
+    height, width = case.x_shape[2:]
     rows, columns = (np.clip(np.arange(n) * stride - pad + random.integers(0, kernel, n), 0, size - 1)
                      for n, size in zip(case.grad_shape[2:], (height, width)))
     arrays.append(laid_out(np.broadcast_to(rows[:, None] * width + columns, case.grad_shape).copy()))
-out = laid_out(np.empty(case.shape, case.dtype))
+out = laid_out(np.empty(case.x_shape, case.dtype))
 def run(times):
     for _ in range(times):
-        getattr(poolgrad, OPERATORS[case.operator])(*arrays, *(() if case.adaptive else case.parameters), out=out)
+        getattr(poolgrad, case.described.python_name)(*arrays, *(() if case.adaptive else case.parameters), out=out)
 def request(what):
     if len(sys.argv) > 3:
         subprocess.run(["callgrind_control", "-i", what, str(os.getpid())], check=True, capture_output=True)
@@ -75,7 +75,8 @@ def count() -> list[dict[str, Any]]:
         for text in CASES:
             case = parse(text)
             _run(text, 1, cache)  # compiles, so that this is not counted
-            rows.append({"case": case.name, "per_element": _run(text, CALLS, cache, "counted") / math.prod(case.shape)})
+            counted = _run(text, CALLS, cache, "counted")
+            rows.append({"case": case.name, "per_element": counted / math.prod(case.x_shape)})
             print(f"{rows[-1]['per_element']:8.3f}  {case.name}", flush=True)
     return rows
 

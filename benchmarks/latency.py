@@ -16,7 +16,7 @@ from .cases import Case, parse
 from .measure import caller, race
 from .sides import Call, compare, prepare
 
-CALLS = ("avg 1x16x4x4 k4", "avg 1x64x28x28 k3s1p1")
+CALLS = ("avg n1c16h4w4 k4", "avg n1c64h28w28 k3 s1 p1")
 LAUNCHES = 2000
 
 
@@ -29,7 +29,7 @@ def _latency(case: Case, threads: int, seconds: float) -> dict[str, Any]:
     sides = prepare(case)
     compare(sides, sides.calls)
     grad = torch.ones(case.grad_shape)
-    tensors = partial(poolgrad.avg_pool2d_backward, grad, case.shape, *case.parameters, out=torch.empty(case.shape))
+    tensors = partial(poolgrad.avg_pool2d_backward, grad, case.x_shape, *case.parameters, out=torch.empty(case.x_shape))
     with Executor(case) as executor:
         runners: dict[str, Call] = {
             "torch": sides.by_torch,
@@ -52,7 +52,7 @@ class Executor:
         _check(acl.aclInit(None))
         _check(acl.aclrtSetDevice(0))
         self.stream = _value(*acl.aclrtCreateStream())
-        shapes = (self.case.grad_shape, self.case.shape, self.case.shape)
+        shapes = (self.case.grad_shape, self.case.x_shape, self.case.x_shape)
         grad, x, out = (self._tensor(shape) for shape in shapes)
         kernel, stride, padding = (acl.aclCreateIntArray([number, number]) for number in self.case.parameters)
         size, self.executor, status = acl.aclnnAvgPool2dBackwardGetWorkspaceSize(

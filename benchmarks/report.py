@@ -106,11 +106,8 @@ BANDWIDTHS = {"copy": "copy", "copy_past_caches": "NT copy", "fill": "fill", "fi
 
 
 def _bandwidth_text(document: Document) -> str:
-    lines = [f"{'GB/s, written':<14} {'T':>2}" + "".join(f"{title:>9}" for title in BANDWIDTHS.values())]
-    for row in document["bandwidth"]:
-        size = f"{row['bytes_written'] / 1e6:.0f} MB"
-        lines.append(f"{size:<14} {row['threads']:>2}" + "".join(f"{row[key]:>9.1f}" for key in BANDWIDTHS))
-    return "\n".join(lines)
+    rows = ((f"{row['bytes_written'] / 1e6:.0f} MB", row) for row in document["bandwidth"])
+    return _columns_text("GB/s, written ", rows, BANDWIDTHS, lambda value: f"{value:>9.1f}")
 
 
 LATENCIES = {
@@ -123,9 +120,18 @@ LATENCIES = {
 
 
 def _latency_text(document: Document) -> str:
-    lines = [f"{'one call, µs':<28} {'T':>2}" + "".join(f"{title:>11}" for title in LATENCIES.values())]
-    for row in document["latency"]:
-        lines.append(f"{row['case']:<28} {row['threads']:>2}" + "".join(f"{1e6 * row[k]:>11.2f}" for k in LATENCIES))
+    rows = ((row["case"], row) for row in document["latency"])
+    return _columns_text(f"{'one call, µs':<28}", rows, LATENCIES, lambda seconds: f"{1e6 * seconds:>11.2f}")
+
+
+def _columns_text(
+    header: str, rows: Iterable[tuple[str, Row]], columns: Mapping[str, str], shown: Callable[[float], str]
+) -> str:
+    """Rows of one figure per column, as wide as the header and the figures are; with the number of threads."""
+    first, other = len(header), len(shown(0))
+    lines = [f"{header} {'T':>2}" + "".join(f"{title:>{other}}" for title in columns.values())]
+    for name, row in rows:
+        lines.append(f"{name:<{first}} {row['threads']:>2}" + "".join(shown(row[key]) for key in columns))
     return "\n".join(lines)
 
 

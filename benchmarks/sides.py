@@ -15,7 +15,7 @@ import torch
 import poolgrad
 
 from . import memory
-from .cases import OPERATORS, Case
+from .cases import Case
 
 Call = Callable[[], Any]
 
@@ -41,13 +41,13 @@ def prepare(case: Case) -> Sides:
     generator = torch.Generator().manual_seed(0)
     dtype = getattr(torch, case.dtype)
     grad = torch.randn(case.grad_shape, generator=generator).to(dtype)
-    indices = _indices(case, generator) if case.has_indices else None
+    indices = None if case.averages else _indices(case, generator)
     expected = _by_torch(case, grad, indices)
     tolerance = _tolerance(case, grad)
 
     memory.begin()
     grad = _laid_out(case, grad)
-    x, out = _empty(case, case.shape, dtype, memory.UNUSED), _empty(case, case.shape, dtype, memory.WRITTEN)
+    x, out = _empty(case, case.x_shape, dtype, memory.UNUSED), _empty(case, case.x_shape, dtype, memory.WRITTEN)
     indices = None if indices is None else _laid_out(case, indices)
     theirs = _torch_call(case, grad, x, indices, out)
     if indices is not None and case.index_dtype == "int32":  # torch knows int64 only
@@ -84,7 +84,7 @@ def _distance(got: torch.Tensor, expected: torch.Tensor, tolerance: float) -> fl
 
 def _tolerance(case: Case, grad: torch.Tensor) -> float:
     """What roundings can make of sums of this size, in units of the precision; nothing if windows lie side by side."""
-    axes = case.shape[2:]
+    axes = case.x_shape[2:]
     if case.adaptive:
         sizes = case.grad_shape[2:]
         covering = math.prod(-(-many // size) + 1 for many, size in zip(sizes, axes, strict=True))
@@ -95,14 +95,14 @@ def _tolerance(case: Case, grad: torch.Tensor) -> float:
         terms = (-(-kernel // stride)) ** len(axes)
         shrunk = kernel ** len(axes)
     largest = float(grad.abs().max())
-    if case.has_indices:
+    if not case.averages:
         return 0.0 if terms == 1 else terms * terms * largest
     return (terms + 2) * terms / shrunk * largest
 
 
 def _indices(case: Case, generator: torch.Generator) -> torch.Tensor:
     """Those of a forward pass over noise."""
-    x = torch.randn(case.shape, generator=generator)
+    x = torch.randn(case.x_shape, generator=generator)
     functional = torch.nn.functional
     if case.adaptive:
         return functional.adaptive_max_pool2d(x, case.grad_shape[2:], return_indices=True)[1]
@@ -111,28 +111,26 @@ def _indices(case: Case, generator: torch.Generator) -> torch.Tensor:
 
 def _by_torch(case: Case, grad: torch.Tensor, indices: torch.Tensor | None) -> torch.Tensor:
     """The expected result: torch in float32 on contiguous tensors, rounded once."""
-    out = torch.empty(case.shape)
-    _torch_call(case, grad.float(), torch.empty(case.shape), indices, out)()
+    out = torch.empty(case.x_shape)
+    _torch_call(case, grad.float(), torch.empty(case.x_shape), indices, out)()
     return out.to(grad.dtype)
 
 
 def _torch_call(
     case: Case, grad: torch.Tensor, x: torch.Tensor, indices: torch.Tensor | None, out: torch.Tensor
 ) -> Call:
-    operator = getattr(torch.ops.aten, OPERATORS[case.operator]).grad_input
-    if case.operator == "aavg":
-        return partial(operator, grad, x, grad_input=out)
-    if case.operator == "amax":
-        return partial(operator, grad, x, indices, grad_input=out)
+    operator = getattr(torch.ops.aten, case.described.python_name).grad_input
+    if case.adaptive:
+        return partial(operator, grad, x, *(() if indices is None else (indices,)), grad_input=out)
     pairs = [[number, number] for number in case.parameters]
-    if case.operator == "avg":
+    if case.averages:
         return partial(operator, grad, x, *pairs, False, True, None, grad_input=out)
     return partial(operator, grad, x, *pairs, [1, 1], False, indices, grad_input=out)
 
 
 def _poolgrad_call(case: Case, grad: torch.Tensor, indices: torch.Tensor | None, out: torch.Tensor) -> Call:
-    operator = getattr(poolgrad, OPERATORS[case.operator])
-    arrays = [as_numpy(grad), case.shape] + ([] if indices is None else [as_numpy(indices)])
+    operator = getattr(poolgrad, case.described.python_name)
+    arrays = [as_numpy(grad), case.x_shape] + ([] if indices is None else [as_numpy(indices)])
     return partial(operator, *arrays, *(() if case.adaptive else case.parameters), out=as_numpy(out))
 
 

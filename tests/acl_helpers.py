@@ -10,9 +10,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from poolgrad.acl import memory, streams
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
@@ -49,10 +46,7 @@ def new_stream() -> int:
 
 
 def stream_of(handle: int | None) -> streams.Stream:
-    found, ret = streams.resolve(handle)
-    assert ret == 0
-    assert found is not None
-    return found
+    return streams.find_stream(handle)
 
 
 def put_to_sleep(stream: streams.Stream) -> None:
@@ -86,10 +80,3 @@ def run_program(text: str, **environment: str) -> subprocess.CompletedProcess[st
 def assert_prints(text: str, expected: str, **environment: str) -> None:
     result = run_program(text, **environment)
     assert (result.returncode, result.stdout.strip(), result.stderr) == (0, expected, "")
-
-
-def as_the_library_reads(halves: npt.NDArray[np.uint16]) -> npt.NDArray[np.float64]:
-    """The numbers of half precision as CANN's library has them: the largest exponent is one like any other."""
-    exponents, fractions = halves >> 10 & 31, (halves & 1023).astype(float)
-    sizes = np.where(exponents > 0, (1024 + fractions) * 2.0 ** (exponents - 25.0), fractions * 2.0**-24)
-    return np.where(halves >> 15, -sizes, sizes)

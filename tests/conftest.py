@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 import poolgrad
 from poolgrad.run.calls import forget_calls
+
+if TYPE_CHECKING:
+    from capi.library import Library
 
 # A shell has what it starts in the background ignore Ctrl-C, which is handed down to every process. Tests send it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -40,3 +44,25 @@ def guarded_scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for memory in given:
         assert (memory[:zone] == 255).all()
         assert (memory[-zone:] == 255).all()
+
+
+@pytest.fixture(scope="session")
+def loaded() -> Iterator[Library]:
+    """The C library, loaded once for all tests that drive it from Python."""
+    from capi.library import Library
+    from capi.toolchain import prefix
+
+    library = Library(prefix())
+    yield library
+    library.close()
+
+
+@pytest.fixture
+def library(loaded: Library, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
+    """The library, not initialised, an Atlas A2, silent, and without a message."""
+    monkeypatch.setenv("POOLGRAD_LOG", "0")
+    loaded.set_product("Atlas A2")
+    loaded.aclGetRecentErrMsg()
+    yield loaded
+    loaded.set_product("Atlas A2")
+    loaded.aclFinalize()

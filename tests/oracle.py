@@ -1,14 +1,10 @@
 """What the correctness tests share: cases as lines of text, arrays with guards around them, rigorous comparisons.
 
-A case is one line, ``operator shape parameters | facts | reason``:
+A case is one line, ``call | facts | reason``, with a call as ``benchmarks/lines.py`` reads it:
 
     avg n2c3h7w9 k3,2 s2 p1 ceil nopad | clipped overlap | the last window of ceil mode is cut off
 
-Operators are ``avg2`` and ``max2``, ``aavg2`` and ``amax2`` (adaptive ones), and the same with 3 where D is pooled too;
-without a number those of 2, but ``aavg`` of 3. ``k``, ``s``, ``p``, ``dil`` are kernel, stride, padding, dilation:
-``k3`` an int, ``k3,`` a sequence of one, ``k3,2`` of two, ``s-`` an empty one. ``o2,3`` is the output size of an
-adaptive operator, ``div=`` the divisor, ``nopad`` stands for count_include_pad=False. ``astray`` draws the indices of
-max pooling from the whole plane instead of from the windows.
+``astray`` behind the call draws the indices of max pooling from the whole plane instead of from the windows.
 
 The facts are what the case claims to be an instance of. They are worked out again from the windows, and a case whose
 claim does not hold is a failing test: so no case can miss the branch that it was written for.
@@ -19,7 +15,7 @@ from __future__ import annotations
 import functools
 import math
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -28,9 +24,8 @@ import numpy as np
 import pytest
 
 import poolgrad
-from poolgrad.contract.operator import Operator
+from benchmarks.lines import Line, read
 from poolgrad.contract.parameters import Role
-from poolgrad.operators import REGISTRY
 from poolgrad.selftest import reference
 
 FLOAT64, FLOAT32, FLOAT16 = np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.float16)
@@ -40,66 +35,15 @@ HALVES = (FLOAT16, BFLOAT16)
 INDEX_DTYPES = (np.dtype(np.int32), np.dtype(np.int64))
 
 FORMATS = {FLOAT64: reference.FLOAT64, FLOAT32: reference.FLOAT32}
-OPERATORS = {
-    f"{'' if Role.KERNEL in op.by_role else 'a'}{'max' if Role.INDICES in op.by_role else 'avg'}{len(op.axes)}": op
-    for op in REGISTRY.values()
-    if Role.GRADIENT in op.by_role
-}
-OPERATORS |= {
-    "avg": OPERATORS["avg2"],
-    "aavg": OPERATORS["aavg3"],
-    "max": OPERATORS["max2"],
-    "amax": OPERATORS["amax2"],
-}
-PARAMETERS = {"k": "kernel_size", "s": "stride", "p": "padding", "dil": "dilation"}
-
 
 # ---- cases -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Case:
-    text: str
-    operator: str
-    x_shape: tuple[int, ...]  # planes first, whatever the data format
-    arguments: dict[str, object] = field(hash=False)  # as the user spells them
-    output_size: tuple[int, ...]
+class Case(Line):
     claims: frozenset[str]
     reason: str
     astray: bool = False
-
-    @property
-    def described(self) -> Operator:
-        return OPERATORS[self.operator]
-
-    @property
-    def axes(self) -> int:
-        return len(self.described.axes)
-
-    def each(self, name: str, missing: object = 1) -> tuple[int, ...]:
-        value = self.arguments.get(name, missing)
-        values = [value] if isinstance(value, int) else list(value)
-        return tuple(values * self.axes if len(values) == 1 else values)
-
-    @cached_property
-    def kernel(self):
-        return self.each("kernel_size")
-
-    @cached_property
-    def stride(self):
-        return self.each("stride") if self.arguments.get("stride") else self.kernel
-
-    @cached_property
-    def padding(self):
-        return self.each("padding", 0)
-
-    @cached_property
-    def dilation(self):
-        return self.each("dilation", 1)
-
-    @property
-    def ceil(self) -> bool:
-        return bool(self.arguments.get("ceil_mode"))
 
     @property
     def divisor(self) -> int:
@@ -115,25 +59,6 @@ class Case:
     @property
     def channels_last(self) -> bool:
         return self.arguments.get("data_format") in ("NHWC", "NDHWC")
-
-    @property
-    def averages(self) -> bool:
-        return Role.INDICES not in self.described.by_role
-
-    @property
-    def spatial(self) -> tuple[int, ...]:
-        return self.x_shape[-self.axes :]
-
-    @cached_property
-    def grad_shape(self) -> tuple[int, ...]:
-        return (*self.x_shape[: -len(self.spatial)], *self.outputs)
-
-    @cached_property
-    def outputs(self) -> tuple[int, ...]:
-        if self.output_size:
-            return self.output_size
-        axes = zip(self.spatial, self.kernel, self.stride, self.padding, self.dilation, strict=True)
-        return tuple(reference.pooled_size(*axis, self.ceil) for axis in axes)
 
     @cached_property
     def windows(self) -> list[list[reference.Window]]:
@@ -196,6 +121,8 @@ class Case:
     # ---- data ----
 
     def random(self) -> np.random.Generator:
+        """Always the same numbers. All data come from them, so that no test meets a case that is not what it claims."""
+        assert not self.claims or self.claims <= self.facts, f"claims {set(self.claims)}, is {self.facts}"
         return np.random.default_rng(zlib.crc32(self.text.encode()))
 
     def gradients(self, dtype: np.dtype) -> np.ndarray:
@@ -263,38 +190,9 @@ class Case:
 
 def parse(line: str) -> Case:
     text, claims, reason = (part.strip() for part in line.split("|"))
-    operator, shape, *words = text.split()
-    arguments: dict[str, object] = {}
-    output_size: tuple[int, ...] = ()
-    astray = False
-    for word in words:
-        name = word.rstrip("0123456789,-")
-        if word.startswith("div="):
-            arguments["divisor_override"] = int(word[4:])
-        elif name in PARAMETERS:
-            arguments[PARAMETERS[name]] = _numbers(word[len(name) :])
-        elif name == "o":
-            output_size = tuple(int(number) for number in word[1:].split(","))
-        elif word == "astray":
-            astray = True
-        else:
-            arguments |= {
-                "ceil": {"ceil_mode": True},
-                "nopad": {"count_include_pad": False},
-                "nhwc": {"data_format": "NHWC"},
-                "ndhwc": {"data_format": "NDHWC"},
-            }[word]
-    letters = "".join(letter if letter.isalpha() else " " for letter in shape).split()
-    assert "".join(letters) in ("chw", "nchw", "cdhw", "ncdhw"), f"what shape is {shape}?"
-    sizes = tuple(int(size) for size in "".join(digit if digit.isdigit() else " " for digit in shape).split())
-    return Case(text, operator, sizes, arguments, output_size, frozenset(claims.split()), reason, astray)
-
-
-def _numbers(text: str) -> object:
-    if text == "-":
-        return ()
-    numbers = [int(number) for number in text.split(",") if number]
-    return numbers[0] if "," not in text else numbers if len(numbers) > 1 else tuple(numbers)
+    fields, others = read(text)
+    assert others in ([], ["astray"]), f"what is {others}?"
+    return Case(**fields, claims=frozenset(claims.split()), reason=reason, astray=bool(others))
 
 
 def cases(lines: str):

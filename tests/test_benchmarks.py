@@ -13,12 +13,12 @@ import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import limits, memory, report, tables
-from benchmarks.cases import GROUPS, OPERATORS, Case, parse
+from benchmarks.cases import GROUPS, Case, parse
 from poolgrad.base.dtypes import dtype_named
 from poolgrad.base.products import ANY
 from poolgrad.base.tensor import Tensor, contiguous_strides
 from poolgrad.contract.engine import Value, prepare
-from poolgrad.operators import REGISTRY
+from poolgrad.contract.parameters import Role
 
 CASES = [case for group in GROUPS for case in group.cases]
 
@@ -29,20 +29,21 @@ def tensor(name: str, itemsize: int, shape: tuple[int, ...], format: str) -> Ten
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_contract_allows_every_case(case: Case) -> None:
-    operator = next(op for op in REGISTRY.values() if op.python_name == OPERATORS[case.operator])
-    format = "ND" if case.adaptive else "NCHW"
+    operator = case.described
     size = 4 if case.dtype == "float32" else 2
-    grad = tensor(case.dtype, size, case.grad_shape, format)
-    x = tensor(case.dtype, size, case.shape, format)
-    indices = tensor(case.index_dtype, 4 if case.index_dtype == "int32" else 8, case.grad_shape, format)
-    values: dict[str, Value] = {"gradOutput": grad, "self": x, "indices": indices, "gradInput": x, "out": x}
+    grad = tensor(case.dtype, size, case.grad_shape, operator.default_format)
+    x = tensor(case.dtype, size, case.x_shape, operator.default_format)
+    indices = tensor(
+        case.index_dtype, 4 if case.index_dtype == "int32" else 8, case.grad_shape, operator.default_format
+    )
+    of_role = {Role.GRADIENT: grad, Role.INPUT: x, Role.INDICES: indices, Role.RESULT: x}
+    wanted: dict[str, Value] = {p.name: of_role[p.role] for p in operator.tensors}
+    wanted |= {p.name: p.default for p in operator.numbers}
     if not case.adaptive:
-        kernel, stride, padding = case.parameters
-        values |= {"kernelSize": (kernel,), "stride": (stride,), "padding": (padding,), "dilation": (1,)}
-        values |= {"ceilMode": False, "countIncludePad": True, "divisorOverride": 0, "cubeMathType": 0}
-    wanted = {p.name: values[p.name] for p in operator.parameters}
+        numbers = zip((Role.KERNEL, Role.STRIDE, Role.PADDING), case.parameters, strict=True)
+        wanted |= {operator.by_role[role].name: (number,) for role, number in numbers}
     assert prepare(operator, ANY, wanted, 1).kernel
-    assert case.bytes_read == grad.count * size + (indices.count * indices.dtype.itemsize if case.has_indices else 0)
+    assert case.bytes_read == grad.count * size + (0 if case.averages else indices.count * indices.dtype.itemsize)
     assert case.bytes_written == x.count * size
 
 
@@ -59,19 +60,23 @@ def test_every_group_is_complete() -> None:
             assert (group.stretch.worst or math.inf) > (group.target.worst or 0)
 
 
-@pytest.mark.parametrize("line", ["mean 1x1x4x4 k2", "avg 1x1x4x4 k2 float8", "max 1x1x4x4 k2 int16"])
+@pytest.mark.parametrize(
+    "line", ["mean n1c1h4w4 k2", "avg n1c1h4w4 k2 float8", "max n1c1h4w4 k2 int16", "max n1h4c1w4 k2"]
+)
 def test_a_line_that_is_no_case(line: str) -> None:
     with pytest.raises(ValueError, match="no such case"):
         parse(line)
 
 
 def test_a_line_is_read() -> None:
-    case = parse("* max 2x3x9x11 k3s2p1 bfloat16 cropped int32 | a network")
-    assert case == Case("max", (2, 3, 9, 11), "k3s2p1", "bfloat16", "cropped", "int32", "a network", True)
+    case = parse("* max n2c3h9w11 k3 s2 p1 bfloat16 cropped int32 | a network")
+    assert (case.operator, case.x_shape, case.source, case.quick) == ("max", (2, 3, 9, 11), "a network", True)
+    assert (case.dtype, case.layout, case.index_dtype) == ("bfloat16", "cropped", "int32")
+    assert case.name == "max 2x3x9x11 k3s2p1 bfloat16 cropped int32 (a network)"
     assert case.parameters == (3, 2, 1)
     assert case.grad_shape == (2, 3, 5, 6)
-    assert parse("avg 1x1x6x6 k3").parameters == (3, 3, 0)
-    assert parse("aavg 2x3x4x5x6 o1x2x3").grad_shape == (2, 3, 1, 2, 3)
+    assert parse("avg n1c1h6w6 k3").parameters == (3, 3, 0)
+    assert parse("aavg n2c3d4h5w6 o1,2,3").grad_shape == (2, 3, 1, 2, 3)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

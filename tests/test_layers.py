@@ -74,7 +74,7 @@ def test_operators_are_named_in_their_own_files_only() -> None:
     wrong = [
         f"{path.relative_to(PACKAGE)}: {name}"
         for path in MODULES
-        if layer_of(path) not in allowed and path.name != "environment.py"  # which has a whole program in C
+        if layer_of(path) not in allowed
         for name in names
         if name in _code(path)
     ]

@@ -77,8 +77,8 @@ def phases() -> str:
     """src/poolgrad/acl/phases.py: the functions of all operators under their names."""
     names = [name for operator in REGISTRY for name in (f"{operator}GetWorkspaceSize", operator)]
     lines = ['"""Both phases of every operator under their documented names. Made by tools/make_docs.py."""', ""]
-    lines += ["from .operators import PHASES", "", *(f'{name} = PHASES["{name}"]' for name in names)]
-    return "\n".join([*lines, "", "__all__ = [", *(f'    "{name}",' for name in sorted(names)), "]"]) + "\n"
+    lines += ["from .operators import PHASES as _PHASES", "", *(f'{name} = _PHASES["{name}"]' for name in names)]
+    return "\n".join(lines) + "\n"
 
 
 def test_spec() -> str:

@@ -17,7 +17,7 @@ from poolgrad.base.products import A2, A3
 
 
 def text() -> str:
-    return messages.take() or ""
+    return messages.aclGetRecentErrMsg() or ""
 
 
 # Init and finalize
@@ -28,9 +28,9 @@ def test_init_and_finalize_answer_as_documented() -> None:
     assert "never" in text()
     assert device.aclInit(None) == 0
     assert device.aclInit(None) == 100002
-    assert device.is_up()
+    assert state.RUNTIME.up
     assert device.aclFinalize() == 0
-    assert not device.is_up()
+    assert not state.RUNTIME.up
     assert device.aclFinalize() == 100037
     assert device.aclInit(None) == 0, "init may follow finalize"
     assert device.aclFinalize() == 0
@@ -59,6 +59,7 @@ def test_every_call_before_init_and_after_finalize_is_refused() -> None:
     assert "finalized" in text()
 
 
+@pytest.mark.doors("Python", "C")
 def test_questions_that_need_no_device_are_answered_at_any_time() -> None:
     """Programs ask how many devices there are before they initialise anything."""
 
@@ -74,7 +75,7 @@ def test_questions_that_need_no_device_are_answered_at_any_time() -> None:
 
 def test_the_soc_name_is_always_answered() -> None:
     assert device.aclrtGetSocName() == "Ascend910B1"
-    device.set_product("Ascend 950")
+    state.set_product("Ascend 950")
     assert device.aclrtGetSocName() == "Ascend950PR_9599"
 
 
@@ -82,9 +83,9 @@ def test_the_soc_name_is_the_one_that_was_chosen(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("POOLGRAD_PRODUCT", "Ascend910_9392")
     assert device.aclInit(None) == 0
     monkeypatch.delenv("POOLGRAD_PRODUCT")
-    assert (device.aclrtGetSocName(), device.product()) == ("Ascend910_9392", A3)
-    device.set_product("910B3")
-    assert (device.aclrtGetSocName(), device.product()) == ("Ascend910B3", A2)
+    assert (device.aclrtGetSocName(), state.product()) == ("Ascend910_9392", A3)
+    state.set_product("910B3")
+    assert (device.aclrtGetSocName(), state.product()) == ("Ascend910B3", A2)
 
 
 def test_finalize_ends_contexts_streams_events_and_memory(runtime: None) -> None:
@@ -121,7 +122,7 @@ def test_finalize_waits_for_running_tasks_and_init_waits_for_finalize(stream: in
         device.aclInit(None)
         made.append(malloc(8))
 
-    while device.is_up():
+    while state.RUNTIME.up:
         pass
     beginning = background(begin)
     beginning.join(0.1)  # time in which an init that does not wait would get through
@@ -147,23 +148,25 @@ def test_a_config_file_holds_a_json_object_or_nothing(tmp_path: Path, content: s
     path = tmp_path / "acl.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     assert device.aclInit(str(path)) == status
-    assert device.is_up() == (status == 0)
+    assert state.RUNTIME.up == (status == 0)
     _again(path, status)
     _again(os.fsencode(path), status)
 
 
 def _again(path: object, status: int) -> None:
-    if device.is_up():
+    if state.RUNTIME.up:
         device.aclFinalize()
     assert device.aclInit(path) == status  # type: ignore[arg-type]
 
 
+@pytest.mark.doors("Python", "C")
 @pytest.mark.parametrize("name", ["missing.json", ".", "nul\0byte"])
 def test_a_config_that_cannot_be_read(tmp_path: Path, name: str) -> None:
     assert device.aclInit(f"{tmp_path}/{name}") == 100003
     assert "configPath" in text()
 
 
+@pytest.mark.doors("Python", "C")
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
 def test_a_pipe_as_config_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
@@ -174,7 +177,7 @@ def test_a_pipe_as_config_does_not_hang(tmp_path: Path) -> None:
 def test_a_config_of_a_wrong_type(config: object) -> None:
     assert device.aclInit(config) == 100000  # type: ignore[arg-type]
     assert device.aclnnInit(config) == 161002  # type: ignore[arg-type]
-    assert not device.is_up()
+    assert not state.RUNTIME.up
 
 
 def test_null_and_empty_configs_are_none() -> None:
@@ -183,6 +186,7 @@ def test_null_and_empty_configs_are_none() -> None:
         device.aclFinalize()
 
 
+@pytest.mark.doors("Python", "C")
 def test_aclnn_init_brings_the_runtime_up_and_down() -> None:
     assert device.aclnnFinalize() == 361001
     assert device.aclnnInit(None) == 0
@@ -197,10 +201,11 @@ def test_aclnn_finalize_undoes_only_its_own_init() -> None:
     device.aclInit(None)
     device.aclnnInit(None)
     assert device.aclnnFinalize() == 0
-    assert device.is_up()
+    assert state.RUNTIME.up
     assert device.aclFinalize() == 0
 
 
+@pytest.mark.doors("Python", "C")
 def test_acl_finalize_clears_both() -> None:
     device.aclnnInit(None)
     assert device.aclInit(None) == 0, "aclnnInit is no aclInit"
@@ -214,19 +219,19 @@ def test_acl_finalize_clears_both() -> None:
 
 
 def test_products() -> None:
-    assert device.product() is A2
-    device.set_product("Ascend910_93")
-    assert device.product() is A3
+    assert state.product() is A2
+    state.set_product("Ascend910_93")
+    assert state.product() is A3
     with pytest.raises(ValueError, match="Atlas A2"):
-        device.set_product("Atlas B9")
-    assert device.product() is A3
+        state.set_product("Atlas B9")
+    assert state.product() is A3
 
 
 def test_the_product_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POOLGRAD_PRODUCT", "Atlas A3")
-    assert device.product() is A3
-    device.set_product("Atlas A2")
-    assert device.product() is A2, "what was chosen in the program wins"
+    assert state.product() is A3
+    state.set_product("Atlas A2")
+    assert state.product() is A2, "what was chosen in the program wins"
 
 
 def test_an_unknown_product_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,15 +241,15 @@ def test_an_unknown_product_in_the_environment(monkeypatch: pytest.MonkeyPatch) 
     assert "'Ascend 950'" in message
     assert device.aclnnInit(None) == 361001
     assert device.aclrtGetSocName() is None
-    assert not device.is_up()
-    device.set_product("Atlas A2")
+    assert not state.RUNTIME.up
+    state.set_product("Atlas A2")
     assert device.aclInit(None) == 0, "the variable is not asked when a product was chosen"
 
 
 def test_the_product_stays_while_the_runtime_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     device.aclInit(None)
     monkeypatch.setenv("POOLGRAD_PRODUCT", "nonsense")
-    assert device.product() is A2
+    assert state.product() is A2
 
 
 def test_environment_of_a_fresh_process() -> None:
@@ -288,6 +293,7 @@ def test_bad_device_ids(runtime: None, bad: object) -> None:
     assert device.aclrtCreateContext(bad) == (None, 107001)  # type: ignore[arg-type]
 
 
+@pytest.mark.doors("Python", "C")
 def test_set_and_reset_are_counted(runtime: None) -> None:
     context, _ = device.aclrtGetCurrentContext()
     stream = new_stream()
@@ -303,16 +309,19 @@ def test_set_and_reset_are_counted(runtime: None) -> None:
     assert device.aclrtGetCurrentContext()[0] != context
 
 
+@pytest.mark.doors("Python", "C")
 def test_reset_keeps_device_memory(runtime: None) -> None:
     address = malloc(8)
     assert device.aclrtResetDevice(0) == 0
     assert memory.aclrtFree(address) == 0
 
 
+@pytest.mark.doors("Python", "C")
 def test_run_mode_is_host(runtime: None) -> None:
     assert device.aclrtGetRunMode() == (1, 0)
 
 
+@pytest.mark.doors("Python", "C")
 def test_the_current_context_belongs_to_the_thread(runtime: None) -> None:
     mine, _ = device.aclrtGetCurrentContext()
     seen: list[object] = []
@@ -326,6 +335,7 @@ def test_the_current_context_belongs_to_the_thread(runtime: None) -> None:
     assert seen == [(None, 107002), 0, (mine, 0)]
 
 
+@pytest.mark.doors("Python", "C")
 def test_a_new_context_becomes_current_and_can_be_left(runtime: None) -> None:
     first, _ = device.aclrtGetCurrentContext()
     second, ret = device.aclrtCreateContext(0)
@@ -338,6 +348,7 @@ def test_a_new_context_becomes_current_and_can_be_left(runtime: None) -> None:
     assert device.aclrtGetCurrentContext() == (first, 0)
 
 
+@pytest.mark.doors("Python", "C")
 def test_destroying_the_current_context_leaves_none(runtime: None) -> None:
     context, _ = device.aclrtCreateContext(0)
     assert device.aclrtDestroyContext(context) == 0
@@ -384,17 +395,18 @@ def hold():
     # The worker stands in the middle of a task with every lock in its hands while the fork happens.
     with state.RUNTIME.lock, memory.ARENA._lock, memory.HOST_ARENA._lock, streams.HANDLES._counting:
         reached.set(); opened.wait()
-streams.resolve(stream)[0].submit(hold)
+streams.find_stream(stream).submit(hold)
 reached.wait()
 pid = os.fork()
 if pid == 0:
-    answers = [device.is_up(), device.aclFinalize(), streams.aclrtSynchronizeStream(stream), memory.aclrtFree(address)]
+    answers = [state.RUNTIME.up, device.aclFinalize()]
+    answers += [streams.aclrtSynchronizeStream(stream), memory.aclrtFree(address)]
     answers += [memory.ARENA.used, device.aclInit(None), device.aclrtGetDevice(), device.aclrtSetDevice(0)]
     answers += [streams.aclrtSynchronizeStream(stream), events.aclrtDestroyEvent(event), memory.aclrtFree(address)]
     answers += [objects.aclDestroyTensor(tensor), memory.aclrtFreeHost(host)]
     ran = []
     fresh, _ = streams.aclrtCreateStream()
-    streams.resolve(fresh)[0].submit(lambda: ran.append(1))
+    streams.find_stream(fresh).submit(lambda: ran.append(1))
     answers += [streams.aclrtSynchronizeStream(fresh), ran, device.aclFinalize()]
     print(answers, flush=True)
     os._exit(0)
@@ -418,7 +430,7 @@ import os, sys, threading
 from poolgrad.acl import device, streams
 device.aclInit(None); device.aclrtSetDevice(0)
 gate = threading.Event()
-streams.resolve(None)[0].submit(gate.wait)
+streams.find_stream(None).submit(gate.wait)
 pid = os.fork()
 if pid == 0:
     sys.exit(7)
@@ -429,6 +441,7 @@ gate.set()
     )
 
 
+@pytest.mark.doors("Python", "C")
 def test_objects_live_outside_of_the_runtime() -> None:
     tensor = objects.aclCreateTensor([2], 0, None, 0, 2, [2], None)
     device.aclInit(None)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
 
-from poolgrad.acl.handles import HANDLES, KINDS, STREAM, TENSOR, Handles, first_of_program
+from poolgrad.acl.handles import HANDLES, INT_ARRAY, KINDS, STREAM, TENSOR, Handles, Kind, first_of_program
 
 
 def test_a_handle_leads_to_its_object_and_only_as_its_kind() -> None:
@@ -50,7 +51,7 @@ def test_tokens_can_be_no_address_of_a_program() -> None:
         ("live", TENSOR, "a tensor"),
         ("live", STREAM, "a tensor, not a stream"),
         ("dead", STREAM, "a destroyed stream"),
-        ("dead", "int array", "a destroyed stream, not an int array"),
+        ("dead", INT_ARRAY, "a destroyed stream, not an int array"),
         ("next", TENSOR, "HEX, not a handle"),
         ("odd", TENSOR, "HEX, not a handle"),
         (0x7F0000000000, TENSOR, "0x7f0000000000, not a handle"),
@@ -61,7 +62,7 @@ def test_tokens_can_be_no_address_of_a_program() -> None:
         (np.zeros(2), TENSOR, "a numpy.ndarray, not a handle"),
     ],
 )
-def test_descriptions(token: object, wanted: str, text: str) -> None:
+def test_descriptions(token: object, wanted: Kind[Any], text: str) -> None:
     handles = Handles()
     live, dead = handles.new(TENSOR, "x"), handles.new(STREAM, "y")
     handles.drop(dead, STREAM)

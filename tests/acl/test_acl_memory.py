@@ -16,7 +16,7 @@ from acl_helpers import assert_prints, background, finish, malloc
 
 from poolgrad.acl import constants as c
 from poolgrad.acl import memory, messages
-from poolgrad.acl.arena import Arena, NumpyBacking
+from poolgrad.acl.arena import Arena, Backing
 
 H2H, H2D, D2H, D2D, DEFAULT = range(5)
 
@@ -44,7 +44,7 @@ def test_blocks_are_aligned_and_of_the_size_asked_for(runtime: None) -> None:
 
 
 def test_interior_addresses_are_found_and_gaps_are_not() -> None:
-    arena = Arena(NumpyBacking(), 10**6)
+    arena = Arena(Backing(), 10**6)
     starts = [arena.alloc(100) for _ in range(20)]
     for start in starts:
         assert start is not None
@@ -71,7 +71,7 @@ def test_a_task_that_holds_a_block_keeps_its_memory_after_free(runtime: None) ->
 
 
 def test_the_capacity_is_a_limit_that_free_gives_back() -> None:
-    arena = Arena(NumpyBacking(), 1000)
+    arena = Arena(Backing(), 1000)
     first = arena.alloc(600)
     assert first is not None
     assert arena.alloc(401) is None
@@ -151,7 +151,7 @@ def test_another_backing_takes_the_place_by_one_object() -> None:
 def test_allocations_that_are_refused(runtime: None, size: object, policy: object, status: int) -> None:
     used = memory.ARENA.used
     assert memory.aclrtMalloc(size, policy) == (None, status)  # type: ignore[arg-type]
-    assert "aclrtMalloc" in (messages.take() or "")
+    assert "aclrtMalloc" in (messages.aclGetRecentErrMsg() or "")
     assert memory.ARENA.used == used
 
 
@@ -161,6 +161,7 @@ def test_integers_of_numpy_are_integers(runtime: None) -> None:
     assert memory.aclrtFree(np.uint64(address)) == 0  # type: ignore[arg-type]
 
 
+@pytest.mark.doors("Python", "C")
 @pytest.mark.parametrize(
     ("place", "status"), [(None, 100000), (0, 100000), (64, 107017), (-64, 107017), (2**70, 107017), ("x", 107017)]
 )
@@ -169,10 +170,11 @@ def test_frees_that_are_refused(runtime: None, place: int, status: int) -> None:
     assert memory.aclrtFreeHost(place) == status
 
 
+@pytest.mark.doors("Python", "C")
 def test_free_takes_the_start_of_a_live_block_once(runtime: None) -> None:
     address = malloc(100)
     assert memory.aclrtFree(address + 64) == 107017
-    assert f"{address:#x}" in (messages.take() or ""), "the message names the block's start"
+    assert f"{address:#x}" in (messages.aclGetRecentErrMsg() or ""), "the message names the block's start"
     assert memory.aclrtFreeHost(address) == 107017
     assert memory.aclrtFree(address) == 0
     assert memory.aclrtFree(address) == 107017
@@ -202,7 +204,7 @@ def test_a_destructor_may_free_at_any_moment(runtime: None) -> None:
 
 def test_freeing_in_the_middle_of_an_allocation_does_not_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the collector does there by chance, done on purpose."""
-    arena = Arena(NumpyBacking(), 1000)
+    arena = Arena(Backing(), 1000)
     first = arena.alloc(10)
     assert first is not None
     second: list[int | None] = []
@@ -242,6 +244,7 @@ def test_many_threads_allocate_and_free(runtime: None) -> None:
 # Copies
 
 
+@pytest.mark.doors("Python", "C")
 def test_there_and_back_through_every_kind(runtime: None) -> None:
     one, two = malloc(8), malloc(8)
     target = bytearray(8)
@@ -255,6 +258,7 @@ def test_there_and_back_through_every_kind(runtime: None) -> None:
     assert read(two, 8) == b"abcdefgh"
 
 
+@pytest.mark.doors("Python", "C")
 @pytest.mark.parametrize(
     "source",
     [
@@ -276,6 +280,7 @@ def test_all_sorts_of_buffers(runtime: None, source: object) -> None:
     assert read(address, 8) == bytes(range(8))
 
 
+@pytest.mark.doors("Python", "C")
 def test_into_arrays_and_host_addresses(runtime: None) -> None:
     address = malloc(8)
     write(address, np.array([1, 2], np.float32).tobytes())
@@ -287,6 +292,7 @@ def test_into_arrays_and_host_addresses(runtime: None) -> None:
     assert result.tobytes() == np.array([1, 2], np.float32).tobytes()
 
 
+@pytest.mark.doors("Python", "C")
 def test_overlapping_copies_move(runtime: None) -> None:
     address = malloc(10)
     write(address, b"0123456789")
@@ -339,7 +345,7 @@ def test_copies_that_are_refused(
     places = {"dev": device_address, "dev+1": device_address + 1}
     dst, src = (places.get(p, p) if isinstance(p, str) else p for p in (dst, src))
     assert memory.aclrtMemcpy(dst, dest_max, src, count, kind) == status  # type: ignore[arg-type]
-    assert "aclrtMemcpy: " in (messages.take() or "")
+    assert "aclrtMemcpy: " in (messages.aclGetRecentErrMsg() or "")
     assert read(device_address, 16) == bytes(16), "nothing was written"
 
 
@@ -348,6 +354,7 @@ def test_nothing_to_copy_succeeds_whatever_the_rest_is(runtime: None) -> None:
     assert memory.aclrtMemcpy("x", "y", object(), 0, None) == 0  # type: ignore[arg-type]
 
 
+@pytest.mark.doors("Python", "C")
 def test_a_freed_block_is_no_place_any_more(runtime: None) -> None:
     address = malloc(1 << 20)
     assert memory.aclrtFree(address) == 0
@@ -405,6 +412,7 @@ print(copies(0, end), copies(0, end + 1), copies(end - 1, 2), copies(end, 1))
 # Host memory, fill
 
 
+@pytest.mark.doors("Python", "C")
 def test_host_memory_is_host_memory(runtime: None) -> None:
     host, ret = memory.aclrtMallocHost(16)
     assert ret == 0
@@ -423,6 +431,7 @@ def test_host_memory_is_host_memory(runtime: None) -> None:
     assert memory.aclrtMallocHost(2**45) == (None, 207001)
 
 
+@pytest.mark.doors("Python", "C")
 def test_fill_takes_the_low_byte_and_keeps_to_the_range(runtime: None) -> None:
     address = malloc(8)
     write(address, bytes(8))
@@ -432,6 +441,7 @@ def test_fill_takes_the_low_byte_and_keeps_to_the_range(runtime: None) -> None:
     assert read(address, 8) == b"\0\0\xff\xff\xff\xff\xff\0"
 
 
+@pytest.mark.doors("Python", "C")
 @pytest.mark.parametrize(
     ("place", "room", "value", "count", "status"),
     [
@@ -451,10 +461,11 @@ def test_fills_that_are_refused(
 ) -> None:
     places = {"dev": malloc(8), "elsewhere": np.zeros(8, np.uint8).ctypes.data}
     assert memory.aclrtMemset(places.get(place, place), room, value, count) == status  # type: ignore[arg-type, call-overload]
-    assert "aclrtMemset" in (messages.take() or "")
+    assert "aclrtMemset" in (messages.aclGetRecentErrMsg() or "")
 
 
-def test_nothing_works_before_init() -> None:
+@pytest.mark.doors("Python", "C")
+def test_memory_needs_init() -> None:
     assert memory.aclrtMalloc(8, c.ACL_MEM_MALLOC_HUGE_FIRST) == (None, 100001)
     assert memory.aclrtMallocHost(8) == (None, 100001)
     assert memory.aclrtFree(64) == memory.aclrtFreeHost(64) == 100001

@@ -10,7 +10,7 @@ import pytest
 from device import describe, download, phase_one, tensor_on
 
 from poolgrad import acl
-from poolgrad.acl import executors, state
+from poolgrad.acl import operators, state
 from poolgrad.run.prepared import PREPARED
 
 AVG = "aclnnAvgPool2dBackward"
@@ -61,13 +61,13 @@ def loop(stream: int) -> Loop:
 def asked(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The launches that went through all rows since the first."""
     launches: list[object] = []
-    original = executors.enforce
+    original = operators.enforce
 
     def enforce(launch: Any, rows: Any) -> None:
         launches.append(launch)
         original(launch, rows)
 
-    monkeypatch.setattr(executors, "enforce", enforce)
+    monkeypatch.setattr(operators, "enforce", enforce)
     return launches
 
 
@@ -194,16 +194,16 @@ def test_a_tensor_that_another_thread_moves_meanwhile_is_not_kept(
     loop: Loop, asked: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rows have seen the old address; the new one, which nobody has seen, must go through them."""
-    original = executors.enforce
+    original = operators.enforce
 
     def enforce(launch: Any, rows: Any) -> None:
         original(launch, rows)
         assert acl.aclSetRawTensorAddr(loop.out, 16) == 0
 
-    for known in PREPARED.values():
-        known.passed = None
+    for prepared in PREPARED.values():
+        prepared.last_launch = None
     with monkeypatch.context() as patch:
-        patch.setattr(executors, "enforce", enforce)
+        patch.setattr(operators, "enforce", enforce)
         assert loop.launch(loop.plan()) == 0
     assert acl.aclrtSynchronizeStream(loop.stream) == 0
     assert loop.launch(loop.plan()) == 161002
@@ -218,14 +218,14 @@ def phase_one_of(loop: Loop, divisor: Any = 2, include: Any = True) -> tuple[int
 def judged(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The calls of phase one that were judged after the first with a divisor of 2."""
     calls: list[object] = []
-    original = executors._checked_call
+    original = operators._checked_call
     assert phase_one_of(loop)[2] == 0
 
     def checked_call(*arguments: Any) -> Any:
         calls.append(arguments)
         return original(*arguments)
 
-    monkeypatch.setattr(executors, "_checked_call", checked_call)
+    monkeypatch.setattr(operators, "_checked_call", checked_call)
     return calls
 
 

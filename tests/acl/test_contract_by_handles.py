@@ -47,7 +47,7 @@ def runtime() -> Any:
 
 
 @pytest.mark.parametrize("case", HERE, ids=str)
-def test_broken_row_decides(case: Case) -> None:
+def test_broken_row_decides_by_handles(case: Case) -> None:
     for product in case.products:
         if product == NO_PRODUCT:
             continue

@@ -13,7 +13,8 @@ from device import describe, download, phase_one, tensor_on, upload
 
 import poolgrad
 from poolgrad import AclnnError, acl, run
-from poolgrad.acl import executors, kept
+from poolgrad.acl import known, operators
+from poolgrad.acl.handles import EXECUTOR
 from poolgrad.acl.worker import Stream
 from poolgrad.run.prepared import PREPARED
 
@@ -46,7 +47,7 @@ class Call:
 
     @property
     def is_kept(self) -> bool:
-        return self.executor in kept.runs
+        return any(run.executor is operators.HANDLES.get(self.executor, EXECUTOR) for run in known.runs.values())
 
     def result(self) -> Any:
         return download(self.out_at, (4, 4), np.float32)
@@ -59,16 +60,16 @@ def forbid(*arguments: Any) -> Any:
 def test_an_executor_that_is_destroyed_while_its_run_is_checked(stream: int, monkeypatch: Any) -> None:
     """The run was found alive and goes on; nobody may find it afterwards."""
     call = Call(stream)
-    kept.forget_runs()
-    find = executors.find_executor
+    known.forget_runs()
+    find = operators.find_executor
 
     def destroyed_behind(*arguments: Any) -> Any:
-        monkeypatch.setattr(executors, "find_executor", find)
+        monkeypatch.setattr(operators, "find_executor", find)
         found = find(*arguments)
         assert acl.aclDestroyAclOpExecutor(call.executor) == 0
         return found
 
-    monkeypatch.setattr(executors, "find_executor", destroyed_behind)
+    monkeypatch.setattr(operators, "find_executor", destroyed_behind)
     assert call.run() == 0
     assert acl.aclrtSynchronizeStream(stream) == 0
     assert call.run() == 161002
@@ -76,7 +77,7 @@ def test_an_executor_that_is_destroyed_while_its_run_is_checked(stream: int, mon
 
 def test_known_runs_are_not_checked_again(stream: int, monkeypatch: Any) -> None:
     call = Call(stream)
-    monkeypatch.setattr(executors, "enforce", forbid)
+    monkeypatch.setattr(operators, "enforce", forbid)
     for value in (5, 6):
         changed = np.full((1, 1, 2, 2), value, np.float32)
         assert acl.aclrtMemcpy(call.grad_at, 16, changed, 16, acl.ACL_MEMCPY_HOST_TO_DEVICE) == 0
@@ -108,6 +109,16 @@ CHANGES: list[tuple[str, Callable[[Call], object], str]] = [
 ]
 
 
+def test_only_so_many_runs_are_known(stream: int, monkeypatch: Any) -> None:
+    """A program may give every run another workspace, and never free one."""
+    known.forget_runs()
+    monkeypatch.setattr(operators, "MOST_KNOWN", 1)
+    call = Call(stream)
+    assert call.is_kept
+    assert call.run(workspace=acl.aclrtMalloc(call.size, 0)[0]) == 0
+    assert len(known.runs) == 1
+
+
 @pytest.mark.parametrize("line", CHANGES, ids=lambda line: line[0])
 def test_what_changed_between_two_runs_is_noticed(stream: int, line: tuple[str, Callable[[Call], object], str]) -> None:
     _, change, row = line
@@ -137,6 +148,7 @@ ARGUMENTS: list[tuple[str, Callable[[Call], dict[str, Any]], int]] = [
 ]
 
 
+@pytest.mark.doors("Python", "C")
 @pytest.mark.parametrize("line", ARGUMENTS, ids=lambda line: line[0])
 def test_other_arguments_are_judged_anew(stream: int, line: tuple[str, Callable[[Call], dict[str, Any]], int]) -> None:
     _, change, status = line
@@ -147,19 +159,22 @@ def test_other_arguments_are_judged_anew(stream: int, line: tuple[str, Callable[
     assert call.run() == (0 if status == 0 else 161002), "a failure uses the executor up"
 
 
+@pytest.mark.doors("Python", "C")
 def test_another_operator(stream: int) -> None:
     call = Call(stream)
     assert acl.aclnnAdaptiveAvgPool3dBackward(call.workspace, call.size, call.executor, stream) == 161002
     assert call.run() == 161002
 
 
+@pytest.mark.doors("Python", "C")
 def test_another_context(stream: int) -> None:
     call = Call(stream)
     assert acl.aclrtCreateContext(0)[1] == 0
     assert call.run() == 107003
 
 
-def test_destroyed_stream(stream: int) -> None:
+@pytest.mark.doors("Python", "C")
+def test_stream_destroyed_between_runs(stream: int) -> None:
     call = Call(stream)
     assert acl.aclrtDestroyStream(stream) == 0
     assert call.run() == 107017
@@ -169,22 +184,22 @@ def test_after_finalize(stream: int) -> None:
     call = Call(stream)
     assert acl.aclFinalize() == 0
     assert call.run() == 361001
-    assert not kept.runs
+    assert not known.runs
 
 
 def test_freed_memory_is_not_held_by_what_is_kept(stream: int) -> None:
     call = Call(stream)
     assert call.run() == 0
-    block = executors.ARENA.find(call.grad_at, 16)
+    block = operators.ARENA.find(call.grad_at, 16)
     assert acl.aclrtFree(call.grad_at) == 0
-    assert not [run for run in kept.runs.values() if block in run.blocks]
+    assert not [run for run in known.runs.values() if block in run.blocks]
 
 
 @pytest.mark.parametrize("checks", ["_run_as_before", "enforce"])
 def test_a_change_while_a_run_is_checked_is_not_missed(stream: int, checks: str, monkeypatch: Any) -> None:
     """Another thread frees the workspace when the checks are through: that run may go on, the next must not."""
     call = Call(stream)
-    original = getattr(executors, checks)
+    original = getattr(operators, checks)
     asked: list[str] = []
 
     def check(*arguments: Any) -> Any:
@@ -193,11 +208,11 @@ def test_a_change_while_a_run_is_checked_is_not_missed(stream: int, checks: str,
         assert acl.aclrtFree(call.workspace) == 0
         return found
 
-    kept.forget_runs()
+    known.forget_runs()
     if checks == "enforce":
-        for known in PREPARED.values():
-            known.passed = None
-    monkeypatch.setattr(executors, checks, check)
+        for prepared in PREPARED.values():
+            prepared.last_launch = None
+    monkeypatch.setattr(operators, checks, check)
     assert call.run() == 0
     monkeypatch.undo()
     assert asked == [checks]
@@ -210,13 +225,13 @@ class Threads:
 
     def __init__(self, monkeypatch: Any) -> None:
         self.seen: list[threading.Thread] = []
-        original = executors.Run.__call__
+        original = operators.Run.__call__
 
-        def watched(run: executors.Run) -> None:
+        def watched(run: operators.Run) -> None:
             self.seen.append(threading.current_thread())
             original(run)
 
-        monkeypatch.setattr(executors.Run, "__call__", watched)
+        monkeypatch.setattr(operators.Run, "__call__", watched)
 
     def take(self) -> list[bool]:
         """Whether each run took place in this thread."""
@@ -242,7 +257,7 @@ def test_short_runs_of_an_idle_stream_take_place_at_once(
     assert acl.aclrtSynchronizeStream(stream) == 0
     assert threads.take() == [False, False]
     assert call.result().any()
-    monkeypatch.setattr(executors, "SMALL_TRAFFIC", 1)
+    monkeypatch.setattr(operators, "SMALL_TRAFFIC", 1)
     assert call.run() == 0
     assert acl.aclrtSynchronizeStream(stream) == 0
     assert threads.take() == [False]
@@ -250,7 +265,7 @@ def test_short_runs_of_an_idle_stream_take_place_at_once(
 
 def test_a_kernel_that_has_to_be_compiled_first_is_no_short_run(stream: int, monkeypatch: Any) -> None:
     call, threads = Call(stream), Threads(monkeypatch)
-    found = executors.find_executor(call.executor, 0).prepared
+    found = operators.find_executor(call.executor, 0).prepared
     monkeypatch.setattr(run.prepared, "is_loaded", lambda name, compute: False)
     assert found.is_compiled, "this executor has its kernel already"
     found._task = None
@@ -268,6 +283,7 @@ def bad_index(stream: int, index: int) -> None:
     assert acl.aclnnAdaptiveMaxPool2dBackward(None, size, executor, stream) == 0
 
 
+@pytest.mark.doors("Python", "C")
 def test_a_run_that_fails_at_once_is_reported_when_somebody_asks(stream: int) -> None:
     bad_index(stream, 0)
     assert acl.aclrtSynchronizeStream(stream) == 0
@@ -287,10 +303,10 @@ def test_a_run_that_fails_at_once_is_reported_when_somebody_asks(stream: int) ->
 def test_unexpected_failures_of_short_runs_are_told_too(stream: int, monkeypatch: Any) -> None:
     call = Call(stream)
 
-    def broken(run: executors.Run) -> None:
+    def broken(run: operators.Run) -> None:
         raise RuntimeError("no reason")
 
-    monkeypatch.setattr(executors.Run, "__call__", broken)
+    monkeypatch.setattr(operators.Run, "__call__", broken)
     assert call.run() == 0
     assert acl.aclrtSynchronizeStream(stream) == acl.ACL_ERROR_RT_INTERNAL_ERROR
     assert "RuntimeError: no reason" in (acl.aclGetRecentErrMsg() or "")
@@ -299,11 +315,11 @@ def test_unexpected_failures_of_short_runs_are_told_too(stream: int, monkeypatch
 def test_ctrl_c_in_a_short_run_is_the_callers(stream: int, monkeypatch: Any) -> None:
     call = Call(stream)
 
-    def interrupted(run: executors.Run) -> None:
+    def interrupted(run: operators.Run) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(executors.Run, "__call__", interrupted)
+        patch.setattr(operators.Run, "__call__", interrupted)
         with pytest.raises(KeyboardInterrupt):
             call.run()
     assert acl.aclrtSynchronizeStream(stream) == 0
@@ -315,16 +331,16 @@ def test_tasks_of_a_stream_never_run_side_by_side(stream: int, monkeypatch: Any)
     call = Call(stream)
     context = acl.aclrtGetCurrentContext()[0]
     inside, most, total = [0], [0], [0]
-    original = executors.Run.__call__
+    original = operators.Run.__call__
 
-    def watched(run: executors.Run) -> None:
+    def watched(run: operators.Run) -> None:
         inside[0] += 1
         most[0] = max(most[0], inside[0])
         original(run)
         total[0] += 1
         inside[0] -= 1
 
-    monkeypatch.setattr(executors.Run, "__call__", watched)
+    monkeypatch.setattr(operators.Run, "__call__", watched)
 
     def work() -> None:
         assert acl.aclrtSetCurrentContext(context) == 0
@@ -363,6 +379,7 @@ def test_no_short_runs_on_a_closed_stream() -> None:
         stream.run(forbid)
 
 
+@pytest.mark.doors("Python", "C")
 def test_uploads_are_seen_by_known_runs(stream: int) -> None:
     call = Call(stream)
     other = upload(np.full((1, 1, 2, 2), 8, np.float32))
@@ -383,7 +400,7 @@ def planned(*changes: Any) -> Any:
     parameters = (False, True, 0, 1)
     given = (*changes, *parameters[len(changes) :])
     _, executor, ret = phase_one(AVG, grad, whole, kernel, None, padding, *given, whole)
-    return executors.find_executor(executor, 0).prepared if ret == 0 else ret
+    return operators.find_executor(executor, 0).prepared if ret == 0 else ret
 
 
 def test_equal_calls_are_planned_once(stream: int, monkeypatch: Any) -> None:

@@ -12,6 +12,8 @@ from device import describe, device, download, run, upload
 
 from poolgrad import acl
 
+pytestmark = pytest.mark.doors("Python", "C")
+
 
 def argument_of(value: Any) -> tuple[Any, int | None]:
     """A tensor's handle and the address of its memory; results begin with bytes that are none of theirs."""

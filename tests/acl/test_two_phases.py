@@ -13,6 +13,8 @@ from device import describe, device, download, phase_one, tensor_on, upload
 import poolgrad
 from poolgrad import acl
 
+pytestmark = pytest.mark.doors("Python", "C")
+
 AVG = "aclnnAvgPool2dBackward"
 
 
@@ -584,6 +586,7 @@ def test_what_is_no_flag_is_refused(stream: int, flag: Any) -> None:
         assert "; rule int64:" in message()
 
 
+@pytest.mark.doors("Python")
 def test_strides_that_no_kernel_could_hold(stream: int) -> None:
     """Along an axis of size 1 a stride means nothing; elsewhere it must lead to a place that can exist."""
     call = AvgCall(np.arange(1, 5, dtype=np.float32).reshape(1, 1, 2, 2))
@@ -609,6 +612,7 @@ def test_negative_storage_holds_nothing(stream: int) -> None:
     assert "; rule view-in-storage:" in message()
 
 
+@pytest.mark.doors("Python")
 def test_endless_sequences_end() -> None:
     class Endless:
         def __len__(self) -> int:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from array_files import write_array
 from browser.chromium import Browser
 from cli.command import poolgrad
-
-from poolgrad.arrays.files import write_array
 
 Array = np.ndarray[Any, Any]
 

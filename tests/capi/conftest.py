@@ -1,30 +1,9 @@
-"""The C library, loaded once for all tests that drive it from Python, and a fresh session for each of them."""
+"""A runtime of the C library for each test that drives it from Python."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from capi.library import Library
-from capi.toolchain import prefix
-
-
-@pytest.fixture(scope="session")
-def loaded() -> Iterator[Library]:
-    library = Library(prefix())
-    yield library
-    library.close()
-
-
-@pytest.fixture
-def library(loaded: Library, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
-    """The library, not initialised, an Atlas A2, silent, and without a message."""
-    monkeypatch.setenv("POOLGRAD_LOG", "0")
-    loaded.set_product("Atlas A2")
-    loaded.take()
-    yield loaded
-    loaded.set_product("Atlas A2")
-    loaded.aclFinalize()
 
 
 @pytest.fixture

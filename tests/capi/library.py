@@ -238,10 +238,6 @@ class Library:
         self.calls += 1
         return self._functions[name]
 
-    def take(self) -> str | None:
-        """What ``poolgrad.acl.messages`` calls this thread's newest message."""
-        return self.aclGetRecentErrMsg()  # type: ignore[no-any-return]
-
     def close(self) -> None:
         for path in self._copies:
             path.unlink()

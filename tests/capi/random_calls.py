@@ -45,7 +45,7 @@ class Worker:
         """The value of an answer whose status must be 0."""
         value, status = answer if isinstance(answer, tuple) else (None, answer)
         if status:
-            message = self.library.take() or ""
+            message = self.library.aclGetRecentErrMsg() or ""
             if SERVER_GONE in message:
                 raise ServerLost(message)
             raise AssertionError(f"status {status}: {message}")
@@ -161,7 +161,7 @@ class Worker:
             if answer != expected:
                 self.good(answer)
                 raise AssertionError(f"{answer} for the garbage {garbage:#x} instead of {expected}")
-        library.take()
+        library.aclGetRecentErrMsg()
 
     def events(self) -> None:
         library = self.library

@@ -46,14 +46,14 @@ def program(built: Path, seed: int, seconds: float) -> int:
             total[0] += worker.done
         except BaseException as error:  # noqa: BLE001 - told to the parent
             # Calls that answer no status tell by their message that the server is gone.
-            if isinstance(error, ServerLost) or SERVER_GONE in (library.take() or ""):
+            if isinstance(error, ServerLost) or SERVER_GONE in (library.aclGetRecentErrMsg() or ""):
                 lost.set()
             else:
                 failures.append(error)
 
     status = library.aclInit(None)
     if status:
-        print(library.take(), file=sys.stderr)
+        print(library.aclGetRecentErrMsg(), file=sys.stderr)
         return SERVER_LOST
     threads = [threading.Thread(target=thread, args=(number,)) for number in range(3)]
     for each in threads:

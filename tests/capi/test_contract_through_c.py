@@ -49,7 +49,7 @@ def test_what_does_not_fit_into_c_is_little() -> None:
 
 
 @pytest.mark.parametrize("case", IN_C, ids=str)
-def test_broken_row_decides(case: Case, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_row_decides_in_pythons_words(case: Case, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     for product in case.products:
         if product == NO_PRODUCT:
             continue

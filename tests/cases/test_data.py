@@ -16,35 +16,23 @@ from poolgrad.arrays.files import numpy_dtype, read_array
 from poolgrad.cases import Case, CaseTensor, Values, data
 from poolgrad.cases.golden import make_golden
 from poolgrad.cases.naming import directory_name
+from poolgrad.contract.parameters import Role
+from poolgrad.operators import REGISTRY
 
 AVG, ADAPTIVE_AVG = "aclnnAvgPool2dBackward", "aclnnAdaptiveAvgPool3dBackward"
 MAX, ADAPTIVE_MAX = "aclnnMaxPool2dWithIndicesBackward", "aclnnAdaptiveMaxPool2dBackward"
-AVG_NUMBERS: dict[str, Any] = {
-    "kernelSize": (3, 2),
-    "stride": (2, 2),
-    "padding": (1, 0),
-    "ceilMode": False,
-    "countIncludePad": False,
-    "divisorOverride": 0,
-    "cubeMathType": 0,
-}
-MAX_NUMBERS: dict[str, Any] = {
-    "kernelSize": (3, 2),
-    "stride": (2, 1),
-    "padding": (1, 1),
-    "dilation": (1, 2),
-    "ceilMode": True,
-}
+AVG_NUMBERS = {"kernelSize": (3, 2), "stride": (2, 2), "padding": (1, 0), "countIncludePad": False}
+MAX_NUMBERS = {"kernelSize": (3, 2), "stride": (2, 1), "padding": (1, 1), "dilation": (1, 2), "ceilMode": True}
 
 
 def make(name: str, operator: str, out: tuple[int, ...], size: tuple[int, ...], **options: Any) -> Case:
-    dtype, format, numbers = options.get("dtype", "float32"), options.get("format", "NCHW"), options.get("numbers", {})
-    tensors = {"gradOutput": CaseTensor(dtype, out, format), "self": CaseTensor(dtype, size, format)}
-    if operator in (MAX, ADAPTIVE_MAX):
-        kind = Values(options.get("indices", "forward"))
-        tensors["indices"] = CaseTensor(options.get("index", "int64"), out, format, values=kind)
-    tensors["out" if operator == ADAPTIVE_AVG else "gradInput"] = CaseTensor(dtype, size, format)
-    return Case(name, operator, tensors, numbers)
+    described, dtype, format = REGISTRY[operator], options.get("dtype", "float32"), options.get("format", "NCHW")
+    small, large = CaseTensor(dtype, out, format), CaseTensor(dtype, size, format)
+    drawn = Values(options.get("indices", "forward"))
+    indices = CaseTensor(options.get("index", "int64"), out, format, values=drawn)
+    of_role = {Role.GRADIENT: small, Role.INPUT: large, Role.INDICES: indices, Role.RESULT: large}
+    numbers = {p.name: p.default for p in described.numbers} | options.get("numbers", {})
+    return Case(name, operator, {p.name: of_role[p.role] for p in described.tensors}, numbers)
 
 
 CASES = [

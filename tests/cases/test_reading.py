@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,15 @@ from cases.files import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poolgrad.cases import BadCase, Case, Values, read_cases
+from poolgrad.base.dtypes import FLOAT16, INT64
+from poolgrad.base.tensor import Tensor, contiguous_strides
+from poolgrad.cases import BadCase, Case, CaseTensor, Values, read_cases
 from poolgrad.cases.judging import judge
+from poolgrad.cases.lines import as_record
+from poolgrad.contract.engine import Call
+from poolgrad.contract.parameters import OUTPUT, Parameter, Role
+from poolgrad.contract.pooling import pooled_shape
+from poolgrad.operators import REGISTRY
 
 
 def read_one(directory: Path, content: Any, **options: Any) -> Case:
@@ -52,6 +60,27 @@ def test_an_atk_case_has_its_inputs_under_the_documented_names(tmp_path: Path) -
     assert case.tensor("gradInput").shape == case.tensor("self").shape == (2, 3, 8, 8)
     assert case.tensor("self").format == "NCHW"
     assert (case.product, case.status, case.standard) == (None, None, None)
+
+
+def test_outputs_that_a_file_does_not_describe_are_as_the_operator_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here two of them, as forward passes have; where windows are too wrong to say it, they are like the input."""
+    operator = REGISTRY["aclnnAvgPool2dBackward"]
+    places = Parameter("places", Role.INDICES, OUTPUT, "places", read=False)
+
+    def results(call: Call) -> tuple[Tensor, ...]:
+        shape = pooled_shape(call)
+        return tuple(Tensor(t, shape, contiguous_strides(shape, t.itemsize), "ND") for t in (FLOAT16, INT64))
+
+    two = replace(operator, parameters=(*operator.parameters, places), results=results)
+    monkeypatch.setitem(REGISTRY, operator.name, two)
+    case = read_one(tmp_path, [atk_average()])
+    assert case.tensor("gradInput") == CaseTensor("float16", (2, 3, 4, 4), "ND")
+    assert case.tensor("places") == CaseTensor("int64", (2, 3, 4, 4), "ND")
+    assert set(as_record(case)) & {"gradInput", "places"} == set()
+    wrong = read_one(tmp_path, [atk_average(stride=atk_list("stride", 0, 0))])
+    assert wrong.tensor("gradInput").shape == (2, 3, 8, 8)
 
 
 @pytest.mark.parametrize(("short", "name"), [("fp32", "float32"), ("fp16", "float16"), ("bf16", "bfloat16")])

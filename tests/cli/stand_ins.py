@@ -12,12 +12,12 @@ from poolgrad import functional
 from poolgrad.base.products import PRODUCTS
 from poolgrad.contract.checks import dtype_in, format_in, rank_in, same
 from poolgrad.contract.operator import Operator, Sample
-from poolgrad.contract.parameters import OUTPUT, Parameter, Role, described_input, gradient, indices, result
-from poolgrad.contract.pooling import EVERY_FLOAT, adaptive_windows
+from poolgrad.contract.parameters import GRAD, INDICES, OUTPUT, Parameter, Role, X, result
+from poolgrad.contract.pooling import EVERY_FLOAT, adaptive_windows, gradient_of_input
 from poolgrad.operators import REGISTRY
 from poolgrad.plans.maximum import plan_maximum
 
-GRAD, X, INDICES, OUT = gradient(), described_input(), indices(), result("gradInput")
+OUT = result("gradInput")
 
 MAXIMUM_OF_VOLUMES = Operator(
     "aclnnMaximumOfVolumes",
@@ -58,4 +58,5 @@ def add_second_output(patch: pytest.MonkeyPatch, name: str) -> None:
     """Let an operator have one more output, where nothing is computed."""
     places = Parameter("places", Role.INDICES, OUTPUT, "places", "The places.", read=False)
     operator = REGISTRY[name]
-    patch.setitem(REGISTRY, name, replace(operator, parameters=(*operator.parameters, places)))
+    parameters = (*operator.parameters, places)
+    patch.setitem(REGISTRY, name, replace(operator, parameters=parameters, results=lambda c: gradient_of_input(c) * 2))

@@ -12,11 +12,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from array_files import write_array
 from cli.command import poolgrad as as_a_process
 from cli.inside import poolgrad
 
 import poolgrad as library
-from poolgrad.arrays.files import write_array
 from poolgrad.precision.limits import STANDARDS, WITH_THIRD_PARTY
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

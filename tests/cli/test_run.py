@@ -17,11 +17,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from array_files import write_array
 from cli import command
 from cli.inside import poolgrad
 from cli.stand_ins import add_second_output
 
-from poolgrad.arrays.files import read_array, write_array
+from poolgrad.arrays.files import read_array
 from poolgrad.selftest import reference
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

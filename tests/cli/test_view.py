@@ -15,7 +15,6 @@ import pytest
 from cli.inside import poolgrad
 from cli.stand_ins import add_maximum_of_volumes
 
-from poolgrad.base.products import ANY
 from poolgrad.cli import drawing
 from poolgrad.cli.line import Line
 from poolgrad.cli.plane import Plane, plane_of
@@ -27,7 +26,7 @@ AVG, MAX = "aclnnAvgPool2dBackward", "aclnnMaxPool2dWithIndicesBackward"
 
 def plane(operator: str, x: str, grad: str | None = None, chosen: tuple[int, ...] = (), **numbers: Any) -> Plane:
     line = Line(find_operator(operator), {"x": x} | ({} if grad is None else {"grad_output": grad}), numbers)
-    return plane_of(line.case(), ANY, line.arrays, chosen, seed=0)
+    return plane_of(line.case(), line.arrays, chosen, seed=0)
 
 
 def words(picture: Any) -> list[str]:
@@ -119,7 +118,7 @@ def test_an_index_may_point_into_a_layer_from_outside(tmp_path: Path, monkeypatc
     np.save(tmp_path / "i.npy", np.array([3, 3], np.int32).reshape(1, 1, 2, 1, 1))
     tensors = {"x": "1,1,2,2,2", "grad_output": "1,1,2,1,1", "indices": str(tmp_path / "i.npy")}
     line = Line(find_operator("MaximumOfVolumes"), tensors, {})
-    first, second = (plane_of(line.case(), ANY, line.arrays, (0, 0, layer), seed=0) for layer in (0, 1))
+    first, second = (plane_of(line.case(), line.arrays, (0, 0, layer), seed=0) for layer in (0, 1))
     assert first.depths == [0, 1]
     assert first.result.tolist() == [[0, 0], [0, 2]]
     assert second.depths == [1]
@@ -260,7 +259,7 @@ def test_what_can_not_be_drawn_is_one_clear_line(
     assert os.listdir() == []
 
 
-def test_an_index_outside_its_plane_is_refused(tmp_path: Path) -> None:
+def test_an_index_outside_its_plane_is_not_drawn(tmp_path: Path) -> None:
     np.save(tmp_path / "i.npy", np.full((1, 1, 1, 1), 77, np.int32))
     call = (
         "view",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from contract.test_contract import product_of, value_of
 from document import A2_A3, CLASSIC, all_of, changed
 from documents.avg_pool2d_backward import DOCUMENT, FLOATS
-from test_contract import product_of, value_of
 
 from poolgrad import AclnnError
 from poolgrad.contract.engine import prepare

@@ -40,7 +40,7 @@ def expected_of(operator: str, given: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("operator", REGISTRY)
-def test_golden_results(operator: str, dtype: Any) -> None:
+def test_golden_results_for_atk(operator: str, dtype: Any) -> None:
     with atk_installed() as registered:
         module = atk_load(FILE)
         assert set(registered) == {f"poolgrad_{known.python_name}" for known in REGISTRY.values()}

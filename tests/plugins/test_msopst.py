@@ -77,7 +77,7 @@ def legal_call(operator: str, dtype: Any = np.float32) -> dict[str, Any]:
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("operator", REGISTRY)
-def test_golden_results(operator: str, dtype: Any) -> None:
+def test_golden_results_for_msopst(operator: str, dtype: Any) -> None:
     given = legal_call(operator, dtype)
     (output,) = REGISTRY[operator].outputs
     got = expected(operator, given, output.name, "NCHW")

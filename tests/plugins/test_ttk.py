@@ -45,7 +45,7 @@ def run(operator: str, given: dict[str, Any], **options: Any) -> Array:
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("operator", REGISTRY)
-def test_golden_results(operator: str, dtype: Any) -> None:
+def test_golden_results_for_ttk(operator: str, dtype: Any) -> None:
     given = parameters(operator, dtype)
     (output,) = (given[p.name] for p in REGISTRY[operator].outputs)
     output[...] = 7

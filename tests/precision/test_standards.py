@@ -1,4 +1,4 @@
-"""Every standard agrees with plain loops over Python's numbers, on any bits of every type."""
+"""Every standard, by the rules or by TTK's code, agrees with plain loops over Python's numbers, whatever the bits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from precision import plain
 
 import poolgrad
-from poolgrad.precision import Comparison
+from poolgrad.precision import STANDARDS, Comparison
 
 TYPES: dict[str, np.dtype[Any]] = {
     **{name: np.dtype(name) for name in ("float16", "float32", "float64", "int32", "int64")},
@@ -127,51 +127,60 @@ def beyond_float64(found: list[plain.Element]) -> bool:
     return math.isinf(sum(e.absolute for e in found) + sum(e.relative for e in found))
 
 
-ELEMENTWISE = {"mixed": plain.mixed, "stat_rel_err": plain.stat_rel_err, "close": plain.close, "binary": plain.binary}
+# By the rules, and as TTK's code decides. TTK knows one pair of types for bits: the same.
+ELEMENTWISE = {
+    **{"mixed": plain.mixed, "stat_rel_err": plain.stat_rel_err, "close": plain.close, "binary": plain.binary},
+    **{"mixed_ttk": plain.mixed_ttk, "close_ttk": plain.close_ttk, "binary_ttk": plain.binary_ttk},
+}
+OF_SUMS = {"cosine": plain.cosine, "cosine_ttk": plain.cosine_ttk}
+CROSS = {"cross_check": plain.cross_check, "cross_check_ttk": plain.cross_check_ttk}
+TAKEN = {"stat_rel_err": FLOAT_COMBINATIONS, "binary_ttk": [(name, name) for name in WIDER]}
+# Type, golden type, and the type whose limits hold: HF32 has limits of its own.
 CASES = [
-    (standard, *types)
-    for standard in ELEMENTWISE
-    for types in (FLOAT_COMBINATIONS if standard == "stat_rel_err" else COMBINATIONS)
+    *((standard, *types, types[0]) for standard in ELEMENTWISE for types in TAKEN.get(standard, COMBINATIONS)),
+    *((standard, "float32", "float32", "HF32") for standard in ELEMENTWISE if not standard.startswith("binary")),
 ]
 
 
-@pytest.mark.parametrize(("standard", "dtype", "golden_dtype"), CASES)
+def test_every_standard_is_here() -> None:
+    assert {*ELEMENTWISE, *OF_SUMS, *CROSS} == set(STANDARDS)
+
+
+@pytest.mark.parametrize(("standard", "dtype", "golden_dtype", "limits"), CASES)
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
-def test_standards_agree_with_plain_loops(standard: str, dtype: str, golden_dtype: str, data: st.DataObject) -> None:
+def test_standards_agree_with_plain_loops(
+    standard: str, dtype: str, golden_dtype: str, limits: str, data: st.DataObject
+) -> None:
     actual, golden = data.draw(pairs(dtype, golden_dtype))
     found = plain.elements(actual, golden, dtype, golden_dtype)
-    answer = poolgrad.compare(as_array(actual, dtype), as_array(golden, golden_dtype), standard)
-    check(answer, ELEMENTWISE[standard](found, dtype), found)
+    sides = as_array(actual, dtype), as_array(golden, golden_dtype)
+    answer = poolgrad.compare(*sides, standard, hf32=limits == "HF32")
+    check(answer, ELEMENTWISE[standard](found, limits), found)
 
 
-@pytest.mark.parametrize("standard", ["mixed", "stat_rel_err", "close"])
-@settings(max_examples=30, deadline=None)
-@given(data=st.data())
-def test_hf32_has_limits_of_its_own(standard: str, data: st.DataObject) -> None:
-    actual, golden = data.draw(pairs("float32", "float32"))
-    found = plain.elements(actual, golden, "float32", "float32")
-    answer = poolgrad.compare(as_array(actual, "float32"), as_array(golden, "float32"), standard, hf32=True)
-    check(answer, ELEMENTWISE[standard](found, "HF32"), found)
-
-
+@pytest.mark.parametrize("standard", OF_SUMS)
 @pytest.mark.parametrize(("dtype", "golden_dtype"), COMBINATIONS)
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
-def test_cosine_agrees_with_exact_sums(dtype: str, golden_dtype: str, data: st.DataObject) -> None:
+def test_cosine_agrees_with_exact_sums(standard: str, dtype: str, golden_dtype: str, data: st.DataObject) -> None:
     actual, golden = data.draw(pairs(dtype, golden_dtype))
     found = plain.elements(actual, golden, dtype, golden_dtype)
-    answer = poolgrad.compare(as_array(actual, dtype), as_array(golden, golden_dtype), "cosine")
-    verdict = plain.cosine(found, dtype)
+    answer = poolgrad.compare(as_array(actual, dtype), as_array(golden, golden_dtype), standard)
+    verdict = OF_SUMS[standard](found, dtype)
     check(answer, verdict, found)
-    assert answer.cosine_distance == pytest.approx(verdict.figures["cosine_distance"], abs=1e-13)
+    expected = pytest.approx(verdict.figures["cosine_distance"], abs=1e-13, nan_ok=standard == "cosine_ttk")
+    assert answer.cosine_distance == expected
 
 
+@pytest.mark.parametrize("standard", CROSS)
 @pytest.mark.parametrize(("dtype", "golden_dtype"), FLOAT_COMBINATIONS)
 @pytest.mark.parametrize("level", ["L0", "L1", "L2"])
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
-def test_cross_check_agrees_with_exact_sums(dtype: str, golden_dtype: str, level: str, data: st.DataObject) -> None:
+def test_cross_check_agrees_with_exact_sums(
+    standard: str, dtype: str, golden_dtype: str, level: str, data: st.DataObject
+) -> None:
     actual, golden = data.draw(pairs(dtype, golden_dtype))
     third = [
         data.draw(st.integers(-40, 40).map(lambda step, bits=bits: (bits + step) % 2 ** plain.WIDTH[dtype]))
@@ -183,11 +192,11 @@ def test_cross_check_agrees_with_exact_sums(dtype: str, golden_dtype: str, level
     answer = poolgrad.compare(
         as_array(actual, dtype),
         as_array(golden, golden_dtype),
-        "cross_check",
+        standard,
         third_party=as_array(third, dtype),
         level=level,
     )
-    verdict = plain.cross_check(found, others, dtype, level)
+    verdict = CROSS[standard](found, others, dtype, level)
     check(answer, verdict, found)
     told = [answer.figures[f"ratio_{name}"] for name in ("max_relative", "mean_relative", "rmse", "small_errors")]
     assert told == pytest.approx(verdict.figures["ratios"], rel=1e-12)

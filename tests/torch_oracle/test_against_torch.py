@@ -130,14 +130,13 @@ def same_bits(result: torch.Tensor, expected: torch.Tensor) -> bool:
 
 @pytest.mark.parametrize("case", cases(AVERAGES + MAXIMA))
 def test_torch_agrees_about_the_geometry(case: Case):
-    assert case.claims <= case.facts
     x = torch.zeros(case.x_shape, dtype=torch.float64)
     assert tuple(forward_by_torch(case, x).shape) == case.grad_shape
 
 
 @pytest.mark.parametrize("dtype", FULL, ids=str)
 @pytest.mark.parametrize("case", cases(AVERAGES + MAXIMA))
-def test_values(case: Case, dtype):
+def test_values_are_torchs(case: Case, dtype):
     gradients, x, indices = tensors(case, dtype)
     result = case.run(gradients, x, indices)
     assert type(result) is torch.Tensor
@@ -150,7 +149,7 @@ def test_values(case: Case, dtype):
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("case", cases(AVERAGES + MAXIMA))
-def test_halves_are_float32_rounded_once(case: Case, dtype):
+def test_halves_are_torchs_float32_rounded_once(case: Case, dtype):
     gradients, x, indices = tensors(case, dtype)
     result = case.run(gradients, x, indices)
     assert type(result) is torch.Tensor
@@ -319,7 +318,7 @@ def test_out_of_the_other_kind(case: Case):
 
 
 @some_cases
-def test_out_may_be_x(case: Case):
+def test_out_may_be_the_tensor_x(case: Case):
     gradients, x, indices = tensors(case, torch.float32)
     expected = case.run(gradients, x, indices)
     assert case.run(gradients, x, indices, out=x) is x
@@ -352,7 +351,7 @@ def test_dlpack_of_a_tensor(case: Case, dtype):
 
 
 @some_cases
-def test_inputs_are_not_modified(case: Case):
+def test_tensors_are_not_modified(case: Case):
     gradients, x, indices = tensors(case, torch.float32)
     kept = [tensor.clone() for tensor in (gradients, x)]
     case.run(gradients, x, indices)
@@ -408,7 +407,7 @@ def test_an_empty_batch():
         assert tuple(result.shape) == case.x_shape
 
 
-def test_a_bad_index_is_named():
+def test_a_bad_index_in_a_tensor_is_named():
     case = parse("max n2c3h8w10 k2 | | a bad index in a tensor")
     gradients, x, indices = tensors(case, torch.float32)
     indices[1, 2, 3, 4] = 80
@@ -431,7 +430,7 @@ def test_a_bad_index_is_named():
         """
     ),
 )
-def test_large(case: Case, threads):
+def test_large_tensors(case: Case, threads):
     before = poolgrad.get_num_threads()
     try:
         poolgrad.set_num_threads(threads)

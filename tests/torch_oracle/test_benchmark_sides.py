@@ -9,17 +9,17 @@ from benchmarks.cases import parse
 from benchmarks.sides import compare, prepare
 
 LINES = [
-    "avg 2x3x12x14 k3s2p1",
-    "avg 2x3x12x14 k5s1p2 float16",
-    "avg 2x3x12x14 k3s1p1 bfloat16 channels_last",
-    "avg 2x3x12x14 k2s2 cropped",
-    "avg 2x3x12x14 k2s2 every_second",
-    "aavg 2x3x4x6x8 o3x4x5",
-    "aavg 2x3x4x6x8 o5x7x9 bfloat16",
-    "max 2x3x12x14 k2s2 transposed",
-    "max 2x3x12x14 k3s1p1 float16",
-    "max 2x3x12x14 k3s2p1 int32 channels_last",
-    "amax 2x3x12x14 o5x5 int32",
+    "avg n2c3h12w14 k3 s2 p1",
+    "avg n2c3h12w14 k5 s1 p2 float16",
+    "avg n2c3h12w14 k3 s1 p1 bfloat16 channels_last",
+    "avg n2c3h12w14 k2 s2 cropped",
+    "avg n2c3h12w14 k2 s2 every_second",
+    "aavg n2c3d4h6w8 o3,4,5",
+    "aavg n2c3d4h6w8 o5,7,9 bfloat16",
+    "max n2c3h12w14 k2 s2 transposed",
+    "max n2c3h12w14 k3 s1 p1 float16",
+    "max n2c3h12w14 k3 s2 p1 int32 channels_last",
+    "amax n2c3h12w14 o5,5 int32",
 ]
 
 

@@ -20,7 +20,7 @@ def data(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 
 @AXES
-def test_fixed_windows(axes: int, largest: int) -> None:
+def test_indices_of_fixed_windows(axes: int, largest: int) -> None:
     random = np.random.default_rng(1)
     forward = getattr(torch.nn.functional, f"max_pool{axes}d")
     compared = 0
@@ -45,7 +45,7 @@ def test_fixed_windows(axes: int, largest: int) -> None:
 
 
 @AXES
-def test_adaptive_windows(axes: int, largest: int) -> None:
+def test_indices_of_adaptive_windows(axes: int, largest: int) -> None:
     random = np.random.default_rng(2)
     forward = getattr(torch.nn.functional, f"adaptive_max_pool{axes}d")
     for _ in range(200):

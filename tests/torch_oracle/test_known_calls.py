@@ -34,7 +34,7 @@ def every_function(grad: Any, x: Any, indices: Any, out: Any) -> list[Any]:
 
 @pytest.mark.parametrize("x", [SHAPE, torch.Size(SHAPE), torch.zeros(SHAPE)], ids=["shape", "size", "tensor"])
 @pytest.mark.parametrize("with_out", [True, False])
-def test_known_calls_are_not_judged_again(x: Any, with_out: bool, monkeypatch: Any) -> None:
+def test_known_calls_of_tensors_are_not_judged_again(x: Any, with_out: bool, monkeypatch: Any) -> None:
     def forbid(*arguments: Any) -> Any:
         raise AssertionError("this call should have been known")
 

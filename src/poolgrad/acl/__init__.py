@@ -33,6 +33,9 @@ from .events import aclrtStreamWaitEvent as aclrtStreamWaitEvent
 from .events import aclrtSynchronizeEvent as aclrtSynchronizeEvent
 from .executors import aclDestroyAclOpExecutor as aclDestroyAclOpExecutor
 from .executors import aclSetAclOpExecutorRepeatable as aclSetAclOpExecutorRepeatable
+from .executors import aclSetInputTensorAddr as aclSetInputTensorAddr
+from .executors import aclSetOutputTensorAddr as aclSetOutputTensorAddr
+from .executors import aclSetTensorAddr as aclSetTensorAddr
 from .float16 import aclFloat16ToFloat as aclFloat16ToFloat
 from .float16 import aclFloatToFloat16 as aclFloatToFloat16
 from .memory import aclrtFree as aclrtFree
@@ -42,9 +45,6 @@ from .memory import aclrtMallocHost as aclrtMallocHost
 from .memory import aclrtMemcpy as aclrtMemcpy
 from .memory import aclrtMemset as aclrtMemset
 from .messages import aclGetRecentErrMsg as aclGetRecentErrMsg
-from .moving import aclSetInputTensorAddr as aclSetInputTensorAddr
-from .moving import aclSetOutputTensorAddr as aclSetOutputTensorAddr
-from .moving import aclSetTensorAddr as aclSetTensorAddr
 from .objects import aclCreateIntArray as aclCreateIntArray
 from .objects import aclCreateTensor as aclCreateTensor
 from .objects import aclDestroyIntArray as aclDestroyIntArray

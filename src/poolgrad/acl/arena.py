@@ -8,7 +8,6 @@ import sys
 import threading
 from collections import deque
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -27,31 +26,20 @@ class Block:
     owner: object
 
 
-class Backing(Protocol):
-    """Where the memory of an arena comes from."""
+class Backing:
+    """Where the memory of an arena comes from: here, ordinary memory of this process."""
 
     def reserve(self, size: int) -> tuple[int, object]:
         """An aligned address and its owner, whose end gives the memory back; ``MemoryError`` if there is none."""
-
-    def touch(self, address: int, nbytes: int) -> None:
-        """All of these bytes of a live block are about to be used."""
-
-    def holds(self, address: int) -> bool:
-        """Whether an address can only be one of this backing, whoever has it at the moment."""
-
-
-class NumpyBacking:
-    """Ordinary memory of this process."""
-
-    def reserve(self, size: int) -> tuple[int, object]:
         owner = np.empty(size + ALIGNMENT - 1, np.uint8)
         start: int = owner.ctypes.data
         return -(-start // ALIGNMENT) * ALIGNMENT, owner
 
     def touch(self, address: int, nbytes: int) -> None:
-        """The system fills pages as they are needed."""
+        """All of these bytes of a live block are about to be used. The system fills pages as they are needed."""
 
     def holds(self, address: int) -> bool:
+        """Whether an address can only be one of this backing, whoever has it at the moment."""
         return False
 
 
@@ -120,5 +108,5 @@ def _physical_memory() -> int:
 
 
 # A limit of its own, since Linux would promise any amount and kill the process when it is touched.
-ARENA = Arena(NumpyBacking(), _physical_memory())
-HOST_ARENA = Arena(NumpyBacking(), _physical_memory())
+ARENA = Arena(Backing(), _physical_memory())
+HOST_ARENA = Arena(Backing(), _physical_memory())

@@ -5,118 +5,65 @@ from __future__ import annotations
 import json
 import os
 
-from ..base.status import (
-    ACL_ERROR_INTERNAL_ERROR,
-    ACL_ERROR_INVALID_FILE,
-    ACL_ERROR_INVALID_PARAM,
-    ACL_ERROR_REPEAT_FINALIZE,
-    ACL_ERROR_REPEAT_INITIALIZE,
-    ACL_ERROR_RT_CONTEXT_NULL,
-    ACL_ERROR_RT_INVALID_DEVICEID,
-    ACL_ERROR_RT_INVALID_HANDLE,
-    ACL_ERROR_RT_PARAM_INVALID,
-    ACL_ERROR_UNINITIALIZE,
-    ACL_SUCCESS,
-    ACLNN_ERR_INNER,
-    ACLNN_ERR_PARAM_INVALID,
-    ACLNN_ERR_RUNTIME_ERROR,
-    ACLNN_SUCCESS,
-)
+from ..base import status
 from .arguments import INT32, integer, is_null, shown
 from .constants import ACL_HOST
 from .handles import CONTEXT, HANDLES
-from .messages import guarded, refusal
-from .state import (
-    RUNTIME,
-    Context,
-    current_context,
-    hardware,
-    is_up,
-    make_current,
-    product,
-    require_context,
-    require_up,
-    set_product,
-)
-
-__all__ = [
-    "Context",
-    "aclFinalize",
-    "aclInit",
-    "aclnnFinalize",
-    "aclnnInit",
-    "aclrtCreateContext",
-    "aclrtDestroyContext",
-    "aclrtGetCurrentContext",
-    "aclrtGetDevice",
-    "aclrtGetDeviceCount",
-    "aclrtGetRunMode",
-    "aclrtGetSocName",
-    "aclrtResetDevice",
-    "aclrtSetCurrentContext",
-    "aclrtSetDevice",
-    "current_context",
-    "is_up",
-    "product",
-    "set_product",
-]
+from .messages import refusal, returning_status, returning_value, returning_value_and_status
+from .state import RUNTIME, Context, Hardware, hardware, make_current, require_context, require_up
 
 ConfigPath = str | bytes | os.PathLike[str] | None
 
 _MOST_DEVICES = 2**31 - 1  # a device id is a 32-bit integer
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclInit(configPath: ConfigPath = None) -> int:
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclInit(configPath: ConfigPath = None) -> None:
     with RUNTIME.lock:
         if RUNTIME.by_acl:
             text = "the runtime is initialised already; call aclInit once, or aclFinalize before the next"
-            raise refusal(ACL_ERROR_REPEAT_INITIALIZE, text)
-        _check_config(configPath, bad_type=ACL_ERROR_INVALID_PARAM, bad_file=ACL_ERROR_INVALID_FILE)
+            raise refusal(status.ACL_ERROR_REPEAT_INITIALIZE, text)
+        _check_config(configPath, bad_type=status.ACL_ERROR_INVALID_PARAM, bad_file=status.ACL_ERROR_INVALID_FILE)
         if not RUNTIME.up:
-            _read_environment(ACL_ERROR_INVALID_PARAM)
+            _read_environment(status.ACL_ERROR_INVALID_PARAM)
         RUNTIME.by_acl = True
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclFinalize() -> int:
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclFinalize() -> None:
     """Finish what was submitted, end all contexts and free all device memory."""
     with RUNTIME.lock:
         if not RUNTIME.up and RUNTIME.was_finalized:
-            raise refusal(ACL_ERROR_REPEAT_FINALIZE, "the runtime is finalized already; call aclFinalize once")
+            raise refusal(status.ACL_ERROR_REPEAT_FINALIZE, "the runtime is finalized already; call aclFinalize once")
         if not RUNTIME.up:
-            raise refusal(ACL_ERROR_UNINITIALIZE, "the runtime was never initialised; call aclInit first")
+            raise refusal(status.ACL_ERROR_UNINITIALIZE, "the runtime was never initialised; call aclInit first")
         RUNTIME.shut_down()
-    return ACL_SUCCESS
 
 
-@guarded(ACLNN_ERR_INNER)
-def aclnnInit(configPath: ConfigPath = None) -> int:
+@returning_status(status.ACLNN_ERR_INNER)
+def aclnnInit(configPath: ConfigPath = None) -> None:
     """Bring the runtime up too, if aclInit did not."""
     with RUNTIME.lock:
-        _check_config(configPath, bad_type=ACLNN_ERR_PARAM_INVALID, bad_file=ACLNN_ERR_PARAM_INVALID)
+        _check_config(configPath, bad_type=status.ACLNN_ERR_PARAM_INVALID, bad_file=status.ACLNN_ERR_PARAM_INVALID)
         if not RUNTIME.up:
-            _read_environment(ACLNN_ERR_RUNTIME_ERROR)
+            _read_environment(status.ACLNN_ERR_RUNTIME_ERROR)
         RUNTIME.by_aclnn = True
-    return ACLNN_SUCCESS
 
 
-@guarded(ACLNN_ERR_INNER)
-def aclnnFinalize() -> int:
+@returning_status(status.ACLNN_ERR_INNER)
+def aclnnFinalize() -> None:
     """Undo what aclnnInit did: a runtime that aclInit brought up stays up."""
     with RUNTIME.lock:
         if not RUNTIME.by_aclnn:
-            raise refusal(ACLNN_ERR_RUNTIME_ERROR, "there is nothing to finalize; call aclnnInit first")
+            raise refusal(status.ACLNN_ERR_RUNTIME_ERROR, "there is nothing to finalize; call aclnnInit first")
         if RUNTIME.by_acl:
             RUNTIME.by_aclnn = False
         else:
             RUNTIME.shut_down()
-    return ACLNN_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtSetDevice(deviceId: int) -> int:
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtSetDevice(deviceId: int) -> None:
     """Make the device's own context current in this thread; each call asks for one aclrtResetDevice."""
     with RUNTIME.lock:
         require_up()
@@ -124,110 +71,95 @@ def aclrtSetDevice(deviceId: int) -> int:
         if device not in RUNTIME.primaries:
             RUNTIME.primaries[device] = Context(device, primary=True)
             RUNTIME.contexts.add(RUNTIME.primaries[device])
-        RUNTIME.times_set[device] = RUNTIME.times_set.get(device, 0) + 1
+        RUNTIME.primaries[device].times_set += 1
         make_current(RUNTIME.primaries[device])
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtResetDevice(deviceId: int) -> int:
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtResetDevice(deviceId: int) -> None:
     """Take one aclrtSetDevice back; with the last the device's own context and its streams end."""
     with RUNTIME.lock:
         require_up()
         device = _device_id(deviceId)
         if device not in RUNTIME.primaries:
             text = f"device {device} is not set; call aclrtSetDevice({device}) first, and reset it once per set"
-            raise refusal(ACL_ERROR_RT_CONTEXT_NULL, text)
-        RUNTIME.times_set[device] -= 1
-        if RUNTIME.times_set[device] > 0:
-            return ACL_SUCCESS
-        context = RUNTIME.primaries.pop(device)
+            raise refusal(status.ACL_ERROR_RT_CONTEXT_NULL, text)
+        context = RUNTIME.primaries[device]
+        context.times_set -= 1
+        if context.times_set:
+            return
+        del RUNTIME.primaries[device]
         RUNTIME.contexts.discard(context)
     # Outside of the lock, since it waits for tasks.
     context.destroy()
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtGetDevice() -> tuple[int | None, int]:
-    require_up()
-    return require_context().device, ACL_SUCCESS
+@returning_value_and_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtGetDevice() -> int:
+    return require_context().device
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtGetDeviceCount() -> tuple[int | None, int]:
+@returning_value_and_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtGetDeviceCount() -> int:
     """Also before aclInit: programs ask whether there is a device at all."""
-    return RUNTIME.device_count if RUNTIME.up else _devices_of_environment(ACL_ERROR_INVALID_PARAM), ACL_SUCCESS
+    return RUNTIME.device_count if RUNTIME.up else _devices_of_environment(status.ACL_ERROR_INVALID_PARAM)
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtGetRunMode() -> tuple[int | None, int]:
+@returning_value_and_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtGetRunMode() -> int:
     """Also before aclInit."""
-    return ACL_HOST, ACL_SUCCESS
+    return ACL_HOST
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, returns_status=False)
-def aclrtGetSocName() -> str | None:
+@returning_value(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtGetSocName() -> str:
     """The SoC of the device; None only if POOLGRAD_PRODUCT names an unknown one."""
-    try:
-        return hardware().soc
-    except ValueError as error:
-        raise refusal(ACL_ERROR_INVALID_PARAM, f"POOLGRAD_PRODUCT is set to an {error}") from None
+    return _hardware(status.ACL_ERROR_INVALID_PARAM).soc
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtCreateContext(deviceId: int) -> tuple[int | None, int]:
+@returning_value_and_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtCreateContext(deviceId: int) -> int:
     """A new context, which becomes current in this thread."""
     with RUNTIME.lock:
         require_up()
         context = Context(_device_id(deviceId), primary=False)
         RUNTIME.contexts.add(context)
         make_current(context)
-    return context.handle, ACL_SUCCESS
+    return context.handle
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtDestroyContext(context: int | None) -> int:
-    require_up()
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtDestroyContext(context: int | None) -> None:
     target = _find_context(context)
     if target.primary:
         text = f"the context belongs to device {target.device} itself; end it with aclrtResetDevice({target.device})"
-        raise refusal(ACL_ERROR_RT_PARAM_INVALID, text)
+        raise refusal(status.ACL_ERROR_RT_PARAM_INVALID, text)
     with RUNTIME.lock:
         RUNTIME.contexts.discard(target)
     target.destroy()
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtSetCurrentContext(context: int | None) -> int:
-    require_up()
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtSetCurrentContext(context: int | None) -> None:
     make_current(_find_context(context))
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtGetCurrentContext() -> tuple[int | None, int]:
-    require_up()
-    return require_context().handle, ACL_SUCCESS
+@returning_value_and_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtGetCurrentContext() -> int:
+    return require_context().handle
 
 
 def _device_id(value: object) -> int:
-    device = integer("deviceId", value, INT32, ACL_ERROR_RT_INVALID_DEVICEID)
+    device = integer("deviceId", value, INT32, status.ACL_ERROR_RT_INVALID_DEVICEID)
     if not 0 <= device < RUNTIME.device_count:
         text = f"there is no device {device}; pass 0 to {RUNTIME.device_count - 1}, or set POOLGRAD_DEVICES for more"
-        raise refusal(ACL_ERROR_RT_INVALID_DEVICEID, text)
+        raise refusal(status.ACL_ERROR_RT_INVALID_DEVICEID, text)
     return device
 
 
 def _find_context(handle: object) -> Context:
-    if is_null(handle):
-        raise refusal(ACL_ERROR_INVALID_PARAM, "context is null; pass a handle from aclrtCreateContext")
-    context = HANDLES.get(handle, CONTEXT)
-    if not isinstance(context, Context):
-        text = f"context is {HANDLES.describe(handle, CONTEXT)}; pass a live handle from aclrtCreateContext"
-        raise refusal(ACL_ERROR_RT_INVALID_HANDLE, text)
-    return context
+    require_up()
+    return HANDLES.find("context", handle, CONTEXT)
 
 
 def _check_config(path: object, *, bad_type: int, bad_file: int) -> None:
@@ -250,18 +182,22 @@ def _check_config(path: object, *, bad_type: int, bad_file: int) -> None:
         raise refusal(bad_file, f"{reason}; pass null or a file that holds a JSON object") from None
 
 
-def _read_environment(status: int) -> None:
-    try:
-        chosen = hardware()
-    except ValueError as error:
-        raise refusal(status, f"POOLGRAD_PRODUCT is set to an {error}") from None
-    RUNTIME.device_count = _devices_of_environment(status)
+def _read_environment(refused: int) -> None:
+    chosen = _hardware(refused)
+    RUNTIME.device_count = _devices_of_environment(refused)
     RUNTIME.hardware = chosen
 
 
-def _devices_of_environment(status: int) -> int:
+def _hardware(refused: int) -> Hardware:
+    try:
+        return hardware()
+    except ValueError as error:
+        raise refusal(refused, f"POOLGRAD_PRODUCT is set to an {error}") from None
+
+
+def _devices_of_environment(refused: int) -> int:
     text = os.environ.get("POOLGRAD_DEVICES") or "1"
     count = int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else 0
     if not 1 <= count <= _MOST_DEVICES:
-        raise refusal(status, f"POOLGRAD_DEVICES must be an integer of at least 1, got {shown(text)}")
+        raise refusal(refused, f"POOLGRAD_DEVICES must be an integer of at least 1, got {shown(text)}")
     return count

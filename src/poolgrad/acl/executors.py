@@ -1,47 +1,17 @@
-"""The two phases: an executor is a plan that waits for its workspace and its stream."""
+"""Executors: plans that wait for their workspace and their stream, and whose tensors may move between two runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import dataclass
 
-import numpy as np
-
-from ..base.errors import AclnnError
-from ..base.status import (
-    ACL_ERROR_RT_CONTEXT_NULL,
-    ACLNN_ERR_INNER,
-    ACLNN_ERR_INNER_NULLPTR,
-    ACLNN_ERR_PARAM_INVALID,
-    ACLNN_ERR_PARAM_NULLPTR,
-    ACLNN_ERR_RUNTIME_ERROR,
-    ACLNN_SUCCESS,
-)
-from ..contract.engine import BadHandle, Value, enforce
+from ..base import status
 from ..contract.operator import Operator
-from ..run.execute import Tensors, arrange
-from ..run.prepared import Prepared, prepared_call
-from ..run.threads import get_num_threads
-from . import kept
-from .arena import ARENA, Block
-from .arguments import as_int, is_null
-from .arguments import shown as shown_value
-from .handles import EXECUTOR, HANDLES, INT_ARRAY, TENSOR
-from .kept import forget_runs
-from .launch import LAUNCH_CHECKS, Launch, first_element
-from .messages import guarded, refusal
-from .objects import AclIntArray, AclTensor
-from .passed import Passed
-from .state import is_up, product
-from .streams import find_stream
-from .worker import Stream
-
-_KINDS = {"tensor": TENSOR, "ints": INT_ARRAY}
-
-
-# A run with less traffic than this takes less time than waking its stream's thread.
-SMALL_TRAFFIC = 1 << 20
+from ..run.prepared import Prepared
+from . import known
+from .arguments import as_int, is_null, shown
+from .handles import EXECUTOR, HANDLES, TENSOR
+from .messages import refusal, returning_status
 
 
 @dataclass(slots=True, eq=False)
@@ -55,239 +25,65 @@ class Executor:
     spent: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class Run:
-    """An executor on memory that passed all checks: a task of a stream.
-
-    It holds the blocks, so that a free in the meantime takes nothing away.
-    """
-
-    executor: Executor
-    workspace: int
-    size: int
-    tensors: Tensors
-    blocks: list[Block | None]
-    new: list[tuple[int, int]]  # first bytes and ends of memory that this executor has not used yet
-
-    def is_for(self, operator: Operator, workspace: object, size: object) -> bool:
-        """Whether phase two is called as it was when this was checked; numbers of another type may mean others."""
-        if workspace is None:
-            workspace = 0
-        return (
-            self.workspace == workspace
-            and self.size == size
-            and type(workspace) is type(size) is int
-            and self.executor.operator is operator
-        )
-
-    def __call__(self) -> None:
-        for low, high in self.new:
-            ARENA.backing.touch(low, high - low)
-        self.new = []
-        task = self.executor.prepared.task
-        if task is not None:
-            task.execute(self.tensors, self.workspace)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KnownCall:
-    """What phase one made of a call: all that executors of it share, and the handles it was given."""
-
-    prepared: Prepared
-    handles: Mapping[str, int]
-
-
-MOST_KNOWN = 1024
-# Of these, equal arguments mean the same call: 2.0 equals 2 and is no number here, True and 1 mean the same.
-_PLAIN = frozenset((int, bool, type(None)))
-
-
-def phase_one(operator: Operator, given: tuple[object, ...]) -> tuple[int, int, int]:
-    """Check and plan a call, whose arguments come in the order of the parameters: workspace size, executor, status.
-
-    Raises the refusal of a call.
-    """
-    _require_up()
-    key = (operator.name, product(), get_num_threads(), given)
-    keep_in = kept.calls
-    is_plain = _PLAIN.issuperset(map(type, given))
-    call = keep_in.get(key) if is_plain else None
-    if call is None:
-        call = _checked_call(operator, given)
-        if is_plain and len(keep_in) < MOST_KNOWN:
-            keep_in[key] = call
-    executor = Executor(operator, call.prepared, call.handles)
-    return call.prepared.plan.scratch_bytes, HANDLES.new(EXECUTOR, executor), ACLNN_SUCCESS
-
-
-def _checked_call(operator: Operator, given: tuple[object, ...]) -> KnownCall:
-    values: dict[str, Value] = {}
-    handles: dict[str, int] = {}
-    for p, argument in zip(operator.parameters, given, strict=True):
-        value = values[p.name] = _value(p.kind, argument)
-        if value is not None and p.kind in _KINDS:
-            handles[p.name] = as_int(argument) or 0  # what is no handle at all is refused below
-    return KnownCall(prepared_call(operator, product(), values, get_num_threads()), handles)
-
-
-def phase_two(operator: Operator, workspace: object, size: object, executor: object, stream: object) -> int:
-    """Check what only memory can tell, and hand the plan to the stream. Any failure uses the executor up."""
-    known = kept.runs
-    run = known.get(executor) if type(executor) is int else None
-    if run is None or not run.is_for(operator, workspace, size):
-        run = None
-        _require_up()
-        found = find_executor(executor, ACLNN_ERR_PARAM_NULLPTR)
-        if not found.repeatable and HANDLES.drop(executor, EXECUTOR) is None:
-            find_executor(executor, ACLNN_ERR_PARAM_NULLPTR)  # another thread was faster, and used it up
-    else:
-        found = run.executor
-    try:
-        if run is None:
-            run = _new_run(found, operator, workspace, size)
-            if found.repeatable and type(executor) is int:
-                known[executor] = run
-        target = _find_stream(stream)
-        if _is_short(found.prepared):
-            target.run(run)
-        else:
-            target.submit(run)
-    except BaseException:
-        found.spent = True
-        forget_runs()
-        raise
-    return ACLNN_SUCCESS
-
-
-def _is_short(prepared: Prepared) -> bool:
-    """Whether a run takes less time than waking a thread; if a kernel has to be compiled first it does not."""
-    return prepared.plan.traffic < SMALL_TRAFFIC and prepared.is_compiled
-
-
-def _new_run(found: Executor, operator: Operator, workspace: object, size: object) -> Run:
-    if found.spent:
-        raise refusal(ACLNN_ERR_PARAM_INVALID, "this executor failed before and is used up; call phase one again")
-    if found.operator is not operator:
-        text = f"the executor was made for {found.operator.name}; pass one from {operator.name}GetWorkspaceSize"
-        raise refusal(ACLNN_ERR_PARAM_INVALID, text)
-    address, given = (0 if value is None else as_int(value) for value in (workspace, size))
-    if address is None or given is None or given < 0:
-        text = f"workspace and its size must be integers, got {shown_value(workspace)} and {shown_value(size)}"
-        raise refusal(ACLNN_ERR_PARAM_INVALID, text)
-    return _run_as_before(found, address, given) or _checked_run(found, address, given)
-
-
-def _run_as_before(found: Executor, workspace: int, size: int) -> Run | None:
-    """The run of a launch on the same objects as the last good one, or on equal ones; None if something changed."""
-    passed: Passed | None = found.prepared.passed
-    calls = kept.calls
-    if passed is not None and (passed.handles is not found.handles or passed.calls is not calls):
-        passed = passed.on(found.handles, calls, _objects(found))
-        if passed is not None:
-            found.prepared.passed = passed
-    if passed is None:
-        return None
-    blocks = passed.blocks(workspace, size, found.prepared.plan.scratch_bytes)
-    return Run(found, workspace, size, passed.tensors, blocks, passed.touched) if blocks is not None else None
-
-
-def _checked_run(found: Executor, workspace: int, size: int) -> Run:
-    """The run of a launch that passes all rows."""
-    calls = kept.calls
-    # Copies, since another thread may move a tensor meanwhile: all rows must see the same.
-    objects = {name: copy(value) for name, value in _objects(found).items()}
-    plan = found.prepared.plan
-    call = plan.call
-    tensors = {name: value for name, value in objects.items() if isinstance(value, AclTensor)}
-    launch = Launch(
-        call.operator,
-        call.product,
-        call.values,
-        {name: first_element(tensors[name]) for name in plan.tensors if name in tensors},
-        objects,
-        workspace,
-        size,
-        plan.scratch_bytes,
-    )
-    # Held before they are checked: whatever the checks find live stays so until the task is done.
-    blocks = [launch.block_of(tensor) for _, tensor in launch.placed()]
-    blocks.append(ARENA.find(workspace, launch.needed))
-    enforce(launch, LAUNCH_CHECKS)
-    tensors_of_kernel = arrange(plan, launch.addresses)
-    passed = found.prepared.passed = Passed.of(launch, tensors_of_kernel, found.handles, calls)
-    return Run(found, workspace, size, tensors_of_kernel, blocks, passed.touched)
-
-
-def _find_stream(stream: object) -> Stream:
-    try:
-        return find_stream(stream)
-    except AclnnError as error:
-        if error.status != ACL_ERROR_RT_CONTEXT_NULL:
-            raise
-        raise refusal(ACLNN_ERR_RUNTIME_ERROR, str(error)) from error
-
-
-def _require_up() -> None:
-    if not is_up():
-        text = "the runtime is not initialised; call aclInit (or aclnnInit) and aclrtSetDevice first"
-        raise refusal(ACLNN_ERR_RUNTIME_ERROR, text)
-
-
-def _value(kind: str, argument: object) -> Value:
-    """An argument as the contract sees it."""
-    wanted = _KINDS.get(kind)
-    if wanted is not None:
-        if argument is None:
-            return None
-        found = HANDLES.get(argument, wanted)
-        if isinstance(found, AclTensor):
-            return found.tensor
-        if isinstance(found, AclIntArray):
-            return found.values
-        return None if is_null(argument) else BadHandle(HANDLES.describe(argument, wanted))
-    if kind == "bool" and isinstance(argument, np.bool_):  # which is no integer to Python
-        return bool(argument)
-    number = as_int(argument)
-    if number is None:
-        return BadHandle(shown_value(argument))
-    return bool(number) if kind == "bool" else number
-
-
-def _objects(executor: Executor) -> dict[str, AclTensor | AclIntArray | None]:
-    """The objects that phase one was given, as far as they live."""
-    objects: dict[str, AclTensor | AclIntArray | None] = {}
-    for p in executor.operator.parameters:
-        if p.name in executor.handles:
-            found = HANDLES.get(executor.handles[p.name], _KINDS[p.kind])
-            objects[p.name] = found if isinstance(found, AclTensor | AclIntArray) else None
-    return objects
-
-
 def find_executor(handle: object, null_status: int) -> Executor:
     if is_null(handle):
         raise refusal(null_status, "executor is null; pass the one that phase one gave")
     found = HANDLES.get(handle, EXECUTOR)
-    if not isinstance(found, Executor):
+    if found is None:
         what = HANDLES.describe(handle, EXECUTOR)
         if what != "a destroyed executor":
-            raise refusal(ACLNN_ERR_PARAM_INVALID, f"executor is {what}; pass the one that phase one gave")
-        text = "executor is a used or destroyed executor; it serves one run, unless made repeatable"
-        raise refusal(ACLNN_ERR_PARAM_INVALID, f"{text} with aclSetAclOpExecutorRepeatable right after phase one")
+            raise refusal(status.ACLNN_ERR_PARAM_INVALID, f"executor is {what}; pass the one that phase one gave")
+        text = "executor is a used or destroyed executor; it serves one run, unless made repeatable with "
+        raise refusal(status.ACLNN_ERR_PARAM_INVALID, f"{text}aclSetAclOpExecutorRepeatable right after phase one")
     return found
 
 
-@guarded(ACLNN_ERR_INNER)
-def aclSetAclOpExecutorRepeatable(executor: int | None) -> int:
+@returning_status(status.ACLNN_ERR_INNER)
+def aclSetAclOpExecutorRepeatable(executor: int | None) -> None:
     """Let phase two run again and again, until aclDestroyAclOpExecutor."""
-    find_executor(executor, ACLNN_ERR_INNER_NULLPTR).repeatable = True
-    return ACLNN_SUCCESS
+    find_executor(executor, status.ACLNN_ERR_INNER_NULLPTR).repeatable = True
 
 
-@guarded(ACLNN_ERR_INNER)
-def aclDestroyAclOpExecutor(executor: int | None) -> int:
+@returning_status(status.ACLNN_ERR_INNER)
+def aclDestroyAclOpExecutor(executor: int | None) -> None:
     """Forget an executor; null is fine."""
     if not is_null(executor):
-        find_executor(executor, ACLNN_ERR_INNER_NULLPTR)
+        find_executor(executor, status.ACLNN_ERR_INNER_NULLPTR)
         HANDLES.drop(executor, EXECUTOR)
-        forget_runs()
-    return ACLNN_SUCCESS
+        known.forget_runs()
+
+
+@returning_status(status.ACLNN_ERR_INNER)
+def aclSetTensorAddr(executor: int | None, index: int, tensor: int | None, addr: int | None) -> None:
+    """Move a tensor of the call, counted over all tensors in the order of the parameters, to another address."""
+    _move(executor, index, tensor, addr, outputs=None)
+
+
+@returning_status(status.ACLNN_ERR_INNER)
+def aclSetInputTensorAddr(executor: int | None, index: int, tensor: int | None, addr: int | None) -> None:
+    """The same, counted over the inputs."""
+    _move(executor, index, tensor, addr, outputs=False)
+
+
+@returning_status(status.ACLNN_ERR_INNER)
+def aclSetOutputTensorAddr(executor: int | None, index: int, tensor: int | None, addr: int | None) -> None:
+    """The same, counted over the outputs."""
+    _move(executor, index, tensor, addr, outputs=True)
+
+
+def _move(executor: object, index: object, tensor: object, addr: object, *, outputs: bool | None) -> None:
+    found = find_executor(executor, status.ACLNN_ERR_INNER_NULLPTR)
+    if is_null(tensor):
+        raise refusal(status.ACLNN_ERR_PARAM_NULLPTR, "tensor is null; pass the tensor that phase one was given")
+    names = [p.name for p in found.operator.tensors if outputs is None or p.output == outputs]
+    place, address = as_int(index), 0 if addr is None else as_int(addr)
+    if place is None or not 0 <= place < len(names):
+        text = f"index must be 0 to {len(names) - 1}, for {', '.join(names)}; got {shown(index)}"
+        raise refusal(status.ACLNN_ERR_PARAM_INVALID, text)
+    target = HANDLES.get(tensor, TENSOR)
+    if target is None or as_int(tensor) != found.handles[names[place]]:
+        text = f"tensor must be the {names[place]} that phase one was given; got {HANDLES.describe(tensor, TENSOR)}"
+        raise refusal(status.ACLNN_ERR_PARAM_INVALID, text)
+    if address is None:
+        raise refusal(status.ACLNN_ERR_PARAM_INVALID, f"addr must be an address or null, got {shown(addr)}")
+    target.move(address)

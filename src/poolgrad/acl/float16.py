@@ -13,14 +13,14 @@ import numpy as np
 
 from ..base.status import ACL_ERROR_INTERNAL_ERROR, ACL_ERROR_INVALID_PARAM
 from .arguments import as_int, shown
-from .messages import guarded, refusal
+from .messages import refusal, returning_value
 
 _LARGEST = 0x7BFF
 _ROUNDS_TO_INFINITY = 65520  # and all beyond it, where there is one
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, returns_status=False)
-def aclFloat16ToFloat(value: int) -> float | None:
+@returning_value(ACL_ERROR_INTERNAL_ERROR)
+def aclFloat16ToFloat(value: int) -> float:
     """The number that 16 bits stand for; None if they are no integer of 16 bits.
 
     >>> aclFloat16ToFloat(0x3C00)
@@ -34,8 +34,8 @@ def aclFloat16ToFloat(value: int) -> float | None:
     return -size if bits >> 15 else size
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, returns_status=False)
-def aclFloatToFloat16(value: float) -> int | None:
+@returning_value(ACL_ERROR_INTERNAL_ERROR)
+def aclFloatToFloat16(value: float) -> int:
     """The 16 bits of the nearest half precision number; None for what is no number.
 
     >>> hex(aclFloatToFloat16(1.0))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 from ..base.status import ACLNN_ERR_PARAM_NULLPTR
 from ..contract.checks import INT64_MAX
@@ -50,32 +51,28 @@ def first_element(tensor: AclTensor) -> int:
     return tensor.address + tensor.offset * tensor.tensor.dtype.itemsize
 
 
-def _workspace_null(call: Call) -> Broken | None:
-    assert isinstance(call, Launch)
+def _workspace_null(call: Launch) -> Broken | None:
     if call.workspace or not call.workspace_size:
         return None
     got = f"a null pointer with workspaceSize {call.workspace_size}"
     return Broken("workspace", "an address", got, "Allocate workspaceSize bytes with aclrtMalloc.")
 
 
-def _workspace_small(call: Call) -> Broken | None:
-    assert isinstance(call, Launch)
+def _workspace_small(call: Launch) -> Broken | None:
     if call.workspace_size >= call.needed:
         return None
     change = "Pass the size that phase one gave, and that much memory."
     return Broken("workspaceSize", f"at least {call.needed} bytes", str(call.workspace_size), change)
 
 
-def _workspace_live(call: Call) -> Broken | None:
-    assert isinstance(call, Launch)
+def _workspace_live(call: Launch) -> Broken | None:
     if not call.needed or ARENA.find(call.workspace, call.needed):
         return None
     got, change = _misplaced(call.workspace, call.needed)
     return Broken("workspace", f"{call.needed} bytes in one live aclrtMalloc block", got, change)
 
 
-def _objects_live(call: Call) -> Broken | None:
-    assert isinstance(call, Launch)
+def _objects_live(call: Launch) -> Broken | None:
     for name, value in call.objects.items():
         if value is None:
             change = f"Destroy {name} after phase two was called."
@@ -83,8 +80,7 @@ def _objects_live(call: Call) -> Broken | None:
     return None
 
 
-def _descriptions_unchanged(call: Call) -> Broken | None:
-    assert isinstance(call, Launch)
+def _descriptions_unchanged(call: Launch) -> Broken | None:
     for name, value in call.objects.items():
         if isinstance(value, AclTensor) and value.tensor != call.tensor(name):
             change = "Call phase one again after aclInitTensor."
@@ -92,8 +88,7 @@ def _descriptions_unchanged(call: Call) -> Broken | None:
     return None
 
 
-def _views_in_storage(call: Call) -> Broken | None:
-    assert isinstance(call, Launch)
+def _views_in_storage(call: Launch) -> Broken | None:
     for name, value in call.placed():
         itemsize = value.tensor.dtype.itemsize
         low, high = (edge // itemsize + value.offset for edge in value.tensor.byte_range)
@@ -108,8 +103,7 @@ def _views_in_storage(call: Call) -> Broken | None:
     return None
 
 
-def _storage_in_block(call: Call) -> Broken | None:
-    assert isinstance(call, Launch)
+def _storage_in_block(call: Launch) -> Broken | None:
     for name, value in call.placed():
         if call.block_of(value) is None:
             got, change = _misplaced(value.address, storage_bytes(value))
@@ -128,8 +122,7 @@ def _misplaced(address: int, nbytes: int) -> tuple[str, str]:
     return got, "Allocate enough with aclrtMalloc, and create the tensor with the dtype and shape of its data."
 
 
-def _workspace_apart(call: Call) -> Broken | None:
-    assert isinstance(call, Launch)
+def _workspace_apart(call: Launch) -> Broken | None:
     start, stop = call.workspace, call.workspace + call.needed
     for name in call.addresses:
         tensor = call.tensor(name)
@@ -139,25 +132,21 @@ def _workspace_apart(call: Call) -> Broken | None:
     return None
 
 
+def _row(key: str, says: str, test: Callable[[Launch], Broken | None], **more: Any) -> Check:
+    """A row that is asked of launches alone."""
+    return Check(key, says, cast(Callable[[Call], Broken | None], test), **{"source": SAFE, **more})
+
+
+_NOT_NULL = "workspace is not null where workspaceSize is greater than 0"
+_IN_STORAGE = "every view lies inside its storage shape, which has fewer than 2^63 bytes"
 LAUNCH_CHECKS = (
-    Check(
-        "workspace-null",
-        "workspace is not null where workspaceSize is greater than 0",
-        _workspace_null,
-        status=ACLNN_ERR_PARAM_NULLPTR,
-        source=DOCUMENT,
-    ),
-    Check("workspace-size", "the workspace is at least as large as phase one asked", _workspace_small, source=SAFE),
-    Check("workspace-live", "the workspace lies in one live block", _workspace_live, source=SAFE),
-    Check("objects-live", "tensors and arrays live until phase two", _objects_live, source=SAFE),
-    Check("objects-unchanged", "tensors are as phase one saw them", _descriptions_unchanged, source=SAFE),
-    Check(
-        "view-in-storage",
-        "every view lies inside its storage shape, which has fewer than 2^63 bytes",
-        _views_in_storage,
-        source=SAFE,
-    ),
-    Check("storage-in-block", "every storage lies inside one live block", _storage_in_block, source=SAFE),
+    _row("workspace-null", _NOT_NULL, _workspace_null, status=ACLNN_ERR_PARAM_NULLPTR, source=DOCUMENT),
+    _row("workspace-size", "the workspace is at least as large as phase one asked", _workspace_small),
+    _row("workspace-live", "the workspace lies in one live block", _workspace_live),
+    _row("objects-live", "tensors and arrays live until phase two", _objects_live),
+    _row("objects-unchanged", "tensors are as phase one saw them", _descriptions_unchanged),
+    _row("view-in-storage", _IN_STORAGE, _views_in_storage),
+    _row("storage-in-block", "every storage lies inside one live block", _storage_in_block),
     *MEMORY_CHECKS,
-    Check("workspace-apart", "the workspace overlaps no tensor that is read or written", _workspace_apart, source=SAFE),
+    _row("workspace-apart", "the workspace overlaps no tensor that is read or written", _workspace_apart),
 )

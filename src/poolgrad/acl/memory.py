@@ -7,36 +7,15 @@ import ctypes
 import numpy as np
 import numpy.typing as npt
 
-from ..base.status import (
-    ACL_ERROR_INTERNAL_ERROR,
-    ACL_ERROR_INVALID_PARAM,
-    ACL_ERROR_RT_INVALID_HANDLE,
-    ACL_ERROR_RT_MEMORY_ALLOCATION,
-    ACL_ERROR_RT_PARAM_INVALID,
-    ACL_SUCCESS,
-)
+from ..base import status
 from .addresses import freed_by, what_is_at
-from .arena import ARENA, HOST_ARENA, Arena, Block
+from .arena import ARENA, HOST_ARENA, Arena
 from .arguments import INT32, SIZE, as_int, integer, is_null, shown
 from .constants import ACL_MEM_MALLOC_HUGE_FIRST, ACL_MEM_MALLOC_NORMAL_ONLY_P2P
-from .kept import forget_runs
-from .messages import guarded, refusal
+from .known import forget_runs
+from .messages import refusal, returning_status, returning_value_and_status
 from .spans import device_span, pinned_span, plan_copy
 from .state import require_up
-
-__all__ = [
-    "ARENA",
-    "HOST_ARENA",
-    "Arena",
-    "Block",
-    "Place",
-    "aclrtFree",
-    "aclrtFreeHost",
-    "aclrtMalloc",
-    "aclrtMallocHost",
-    "aclrtMemcpy",
-    "aclrtMemset",
-]
 
 _FUNCTIONS = {ARENA: ("aclrtMalloc", "aclrtFree"), HOST_ARENA: ("aclrtMallocHost", "aclrtFreeHost")}
 
@@ -44,86 +23,83 @@ _FUNCTIONS = {ARENA: ("aclrtMalloc", "aclrtFree"), HOST_ARENA: ("aclrtMallocHost
 Place = int | bytes | bytearray | memoryview | npt.NDArray[np.generic] | None
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtMalloc(size: int, policy: int = ACL_MEM_MALLOC_HUGE_FIRST) -> tuple[int | None, int]:
+@returning_value_and_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtMalloc(size: int, policy: int = ACL_MEM_MALLOC_HUGE_FIRST) -> int:
     """The address of a new block of device memory."""
     require_up()
     nbytes = integer("size", size, SIZE)
     kind = integer("policy", policy, INT32)
     if not ACL_MEM_MALLOC_HUGE_FIRST <= kind <= ACL_MEM_MALLOC_NORMAL_ONLY_P2P:
-        raise refusal(ACL_ERROR_INVALID_PARAM, f"policy = {kind} is unknown; pass one of ACL_MEM_MALLOC_... (0 to 5)")
-    return _allocate(ARENA, nbytes), ACL_SUCCESS
+        text = f"policy = {kind} is unknown; pass one of ACL_MEM_MALLOC_... (0 to 5)"
+        raise refusal(status.ACL_ERROR_INVALID_PARAM, text)
+    return _allocate(ARENA, nbytes)
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtMallocHost(size: int) -> tuple[int | None, int]:
+@returning_value_and_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtMallocHost(size: int) -> int:
     """The address of a new block of host memory; it lives until aclrtFreeHost, also past aclFinalize."""
     require_up()
-    return _allocate(HOST_ARENA, integer("size", size, SIZE)), ACL_SUCCESS
+    return _allocate(HOST_ARENA, integer("size", size, SIZE))
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtFree(devPtr: int | None) -> int:
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtFree(devPtr: int | None) -> None:
     require_up()
     _release(ARENA, "devPtr", devPtr)
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtFreeHost(hostPtr: int | None) -> int:
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtFreeHost(hostPtr: int | None) -> None:
     require_up()
     _release(HOST_ARENA, "hostPtr", hostPtr)
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtMemcpy(dst: Place, destMax: int, src: Place, count: int, kind: int) -> int:
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtMemcpy(dst: Place, destMax: int, src: Place, count: int, kind: int) -> None:
     """Copy at once, waiting for no stream. Host memory is an address or a C-contiguous Python buffer."""
     require_up()
     copy = plan_copy(dst, destMax, src, count, kind)
     if copy is not None:
         copy.run()
-    return ACL_SUCCESS
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR)
-def aclrtMemset(devPtr: int | None, maxCount: int, value: int, count: int) -> int:
+@returning_status(status.ACL_ERROR_INTERNAL_ERROR)
+def aclrtMemset(devPtr: int | None, maxCount: int, value: int, count: int) -> None:
     """Fill memory from aclrtMalloc or aclrtMallocHost with the low byte of ``value``."""
     require_up()
     if is_null(devPtr):
-        raise refusal(ACL_ERROR_INVALID_PARAM, "devPtr is null; pass an address from aclrtMalloc")
+        raise refusal(status.ACL_ERROR_INVALID_PARAM, "devPtr is null; pass an address from aclrtMalloc")
     address, byte = integer("devPtr", devPtr, SIZE), integer("value", value, INT32)
     room, nbytes = integer("maxCount", maxCount, SIZE), integer("count", count, SIZE)
     if nbytes > room:
         text = f"count = {nbytes} is more than maxCount = {room}; fill less, or pass the true size"
-        raise refusal(ACL_ERROR_RT_PARAM_INVALID, text)
+        raise refusal(status.ACL_ERROR_RT_PARAM_INVALID, text)
     span = pinned_span("devPtr", address, nbytes, writable=True) or device_span(
         "devPtr", address, nbytes, writable=True
     )
     ctypes.memset(span.address, byte & 255, span.nbytes)
-    return ACL_SUCCESS
 
 
 def _allocate(arena: Arena, nbytes: int) -> int:
     if nbytes == 0:
-        raise refusal(ACL_ERROR_INVALID_PARAM, "size is 0; ask for at least one byte")
+        raise refusal(status.ACL_ERROR_INVALID_PARAM, "size is 0; ask for at least one byte")
     address = arena.alloc(nbytes)
     if address is None:
         text = f"no room for {nbytes} bytes: {arena.used} of {arena.capacity} are in use; ask for less or free some"
-        raise refusal(ACL_ERROR_RT_MEMORY_ALLOCATION, text)
+        raise refusal(status.ACL_ERROR_RT_MEMORY_ALLOCATION, text)
     return address
 
 
 def _release(arena: Arena, name: str, place: object) -> None:
     source, by = _FUNCTIONS[arena]
     if is_null(place):
-        raise refusal(ACL_ERROR_INVALID_PARAM, f"{name} is null; pass an address from {source}")
+        raise refusal(status.ACL_ERROR_INVALID_PARAM, f"{name} is null; pass an address from {source}")
     address = as_int(place)
     if address is None:
         text = f"{name} must be an address from {source}, got {shown(place)}"
-        raise refusal(ACL_ERROR_RT_INVALID_HANDLE, text)
+        raise refusal(status.ACL_ERROR_RT_INVALID_HANDLE, text)
     if not arena.free(address, by):
-        raise refusal(ACL_ERROR_RT_INVALID_HANDLE, f"{name} is {_no_block(arena, address)}")
+        raise refusal(status.ACL_ERROR_RT_INVALID_HANDLE, f"{name} is {_no_block(arena, address)}")
     forget_runs()
 
 

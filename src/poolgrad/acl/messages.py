@@ -1,4 +1,4 @@
-"""The newest error text of each thread, and the guard that turns exceptions into statuses."""
+"""The newest error text of each thread. Nothing escapes from public functions: exceptions become statuses."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import sys
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import ParamSpec, TypeVar, cast
+from typing import ParamSpec, TypeVar
 
 from ..base.errors import AclnnError
-from ..base.status import name_of
+from ..base.status import ACL_SUCCESS, name_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,20 +37,15 @@ def report(status: int, text: str) -> int:
     return status
 
 
-def take() -> str | None:
+def aclGetRecentErrMsg() -> str | None:
     """This thread's newest message, which is then gone; None if there is none."""
     newest: str | None = getattr(_LOCAL, "newest", None)
     _LOCAL.newest = None
     return newest
 
 
-def aclGetRecentErrMsg() -> str | None:
-    """The newest message of this thread, then cleared; None if there is none."""
-    return take()
-
-
 def refusal(status: int, text: str) -> AclnnError:
-    """What a guarded function raises in order to answer ``status`` with ``text``."""
+    """What a public function raises in order to answer ``status`` with ``text``."""
     return AclnnError(text, status=status)
 
 
@@ -62,42 +57,73 @@ def explain(error: BaseException) -> str:
         return type(error).__name__
 
 
-def guarded(
-    failure_status: int, *, outputs: int = 0, returns_status: bool = True
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let nothing escape from a public function: an exception becomes a reported status.
+def returning_status(failure: int) -> Callable[[Callable[P, None]], Callable[P, int]]:
+    """A public function that answers 0 if it returns, and else the status of what it raised."""
 
-    An ``AclnnError`` answers its own status, anything else ``failure_status``. The answer is the status behind
-    ``outputs`` times None, or None alone for functions that return no status (``returns_status=False``).
-    """
-
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        @functools.wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+    def decorate(function: Callable[P, None]) -> Callable[P, int]:
+        @_like(function, "int")
+        def call(*args: P.args, **kwargs: P.kwargs) -> int:
             try:
-                return function(*args, **kwargs)
-            except AclnnError as error:
-                # The contract's errors name their operator; the runtime's leave the caller's name to the guard.
-                prefix = "" if error.operator else f"{function.__name__}: "
-                status = report(error.status, f"{prefix}{error}")
-            except Exception as error:
-                if _is_wrong_call(error):
-                    raise
-                text = f"{function.__name__}: unexpected {explain(error)}; please report it as a defect of poolgrad"
-                status = report(failure_status, text)
-            return cast(R, answer(status))
+                function(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001 - it is answered
+                return status_of(error, function.__name__, failure)
+            return ACL_SUCCESS
 
         return call
-
-    def answer(status: int) -> object:
-        if not returns_status:
-            return None
-        return (*[None] * outputs, status) if outputs else status
 
     return decorate
 
 
-def _is_wrong_call(error: Exception) -> bool:
+def returning_value_and_status(failure: int) -> Callable[[Callable[P, R]], Callable[P, tuple[R | None, int]]]:
+    """A public function that answers what it returns and 0, or None and the status of what it raised."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, tuple[R | None, int]]:
+        @_like(function, f"tuple[{function.__annotations__['return']} | None, int]")
+        def call(*args: P.args, **kwargs: P.kwargs) -> tuple[R | None, int]:
+            try:
+                return function(*args, **kwargs), ACL_SUCCESS
+            except Exception as error:  # noqa: BLE001 - it is answered
+                return None, status_of(error, function.__name__, failure)
+
+        return call
+
+    return decorate
+
+
+def returning_value(failure: int) -> Callable[[Callable[P, R]], Callable[P, R | None]]:
+    """A public function without a status: it answers what it returns, or None where it raised."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R | None]:
+        @_like(function, f"{function.__annotations__['return']} | None")
+        def call(*args: P.args, **kwargs: P.kwargs) -> R | None:
+            try:
+                return function(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001 - it is answered
+                status_of(error, function.__name__, failure)
+                return None
+
+        return call
+
+    return decorate
+
+
+def status_of(error: BaseException, name: str, failure: int) -> int:
+    """Report what the function of that name raised: an ``AclnnError`` has its status, anything else is ``failure``."""
+    if isinstance(error, AclnnError):
+        # The contract's errors name their operator; the runtime's leave the caller's name to us.
+        return report(error.status, f"{error}" if error.operator else f"{name}: {error}")
+    if _is_wrong_call(error):
+        raise error
+    return report(failure, f"{name}: unexpected {explain(error)}; please report it as a defect of poolgrad")
+
+
+def _like(function: Callable[P, object], returns: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Name, text and signature of a public function: those of what it calls, but for what comes back."""
+    function.__annotations__["return"] = returns
+    return functools.wraps(function)
+
+
+def _is_wrong_call(error: BaseException) -> bool:
     """Whether the arguments did not fit the signature: then the function's own frame never came to be."""
     return isinstance(error, TypeError) and error.__traceback__ is not None and error.__traceback__.tb_next is None
 

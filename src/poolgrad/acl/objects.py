@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..base.dtypes import DTYPE_BY_CODE, FORMAT_BY_CODE, DType
-from ..base.errors import AclnnError
-from ..base.status import ACLNN_ERR_INNER, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR, ACLNN_SUCCESS
+from ..base.status import ACLNN_ERR_INNER, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR
 from ..base.tensor import Tensor, contiguous_strides
 from .arguments import as_int, as_ints, is_null, shown
-from .handles import HANDLES, INT_ARRAY, TENSOR
-from .kept import forget_calls
-from .messages import guarded, refusal
+from .handles import HANDLES, INT_ARRAY, TENSOR, Kind
+from .known import forget_calls
+from .messages import refusal, returning_status, returning_value, returning_value_and_status
 
 T = TypeVar("T")
+Ints = Sequence[int] | None
 
 
 @dataclass(slots=True, eq=False)
@@ -44,106 +44,93 @@ class AclIntArray:
     values: tuple[int, ...]
 
 
-@guarded(ACLNN_ERR_INNER, returns_status=False)
+@returning_value(ACLNN_ERR_INNER)
 def aclCreateTensor(
-    viewDims: Sequence[int] | None,
-    dataType: int,
-    stride: Sequence[int] | None,
-    offset: int,
-    format: int,
-    storageDims: Sequence[int] | None,
-    tensorData: int | None,
-) -> int | None:
+    viewDims: Ints, dataType: int, stride: Ints, offset: int, format: int, storageDims: Ints, tensorData: int | None
+) -> int:
     """The handle of a new tensor. Strides of None mean contiguous; whether an operator takes it is checked there."""
     return HANDLES.new(TENSOR, _describe(viewDims, dataType, stride, offset, format, storageDims, tensorData))
 
 
-@guarded(ACLNN_ERR_INNER)
+@returning_status(ACLNN_ERR_INNER)
 def aclInitTensor(
     tensor: int | None,
-    viewDims: Sequence[int] | None,
+    viewDims: Ints,
     dataType: int,
-    stride: Sequence[int] | None,
+    stride: Ints,
     offset: int,
     format: int,
-    storageDims: Sequence[int] | None,
+    storageDims: Ints,
     tensorData: int | None,
-) -> int:
+) -> None:
     """Give a tensor a new description."""
     target = _find_tensor(tensor)
     target.become(_describe(viewDims, dataType, stride, offset, format, storageDims, tensorData))
-    return ACLNN_SUCCESS
 
 
-@guarded(ACLNN_ERR_INNER)
-def aclDestroyTensor(tensor: int | None) -> int:
+@returning_status(ACLNN_ERR_INNER)
+def aclDestroyTensor(tensor: int | None) -> None:
     """Forget the tensor, not its device memory."""
-    return _destroy("tensor", tensor, TENSOR)
+    _destroy("tensor", tensor, TENSOR)
 
 
-@guarded(ACLNN_ERR_INNER, returns_status=False)
-def aclCreateIntArray(value: Sequence[int] | None) -> int | None:
+@returning_value(ACLNN_ERR_INNER)
+def aclCreateIntArray(value: Ints) -> int:
     """The handle of a new array, which may be empty; None for None."""
     if is_null(value):
         raise refusal(ACLNN_ERR_PARAM_NULLPTR, "value is null; pass a sequence of integers, which may be empty")
     return HANDLES.new(INT_ARRAY, AclIntArray(_ints("value", value)))
 
 
-@guarded(ACLNN_ERR_INNER)
-def aclDestroyIntArray(array: int | None) -> int:
-    return _destroy("array", array, INT_ARRAY)
+@returning_status(ACLNN_ERR_INNER)
+def aclDestroyIntArray(array: int | None) -> None:
+    _destroy("array", array, INT_ARRAY)
 
 
-@guarded(ACLNN_ERR_INNER, outputs=1)
-def aclGetIntArraySize(array: int | None) -> tuple[int | None, int]:
-    if is_null(array):
-        raise refusal(ACLNN_ERR_PARAM_NULLPTR, "array is null; pass a handle from aclCreateIntArray")
-    found = HANDLES.get(array, INT_ARRAY)
-    if not isinstance(found, AclIntArray):
-        raise _no_object("array", array, INT_ARRAY)
-    return len(found.values), ACLNN_SUCCESS
+@returning_value_and_status(ACLNN_ERR_INNER)
+def aclGetIntArraySize(array: int | None) -> int:
+    return len(HANDLES.find("array", array, INT_ARRAY).values)
 
 
-@guarded(ACLNN_ERR_INNER, outputs=1)
-def aclGetViewShape(tensor: int | None) -> tuple[tuple[int, ...] | None, int]:
-    return _find_tensor(tensor).tensor.shape, ACLNN_SUCCESS
+@returning_value_and_status(ACLNN_ERR_INNER)
+def aclGetViewShape(tensor: int | None) -> tuple[int, ...]:
+    return _find_tensor(tensor).tensor.shape
 
 
-@guarded(ACLNN_ERR_INNER, outputs=1)
-def aclGetStorageShape(tensor: int | None) -> tuple[tuple[int, ...] | None, int]:
-    return _find_tensor(tensor).storage_dims, ACLNN_SUCCESS
+@returning_value_and_status(ACLNN_ERR_INNER)
+def aclGetStorageShape(tensor: int | None) -> tuple[int, ...]:
+    return _find_tensor(tensor).storage_dims
 
 
-@guarded(ACLNN_ERR_INNER, outputs=1)
-def aclGetViewStrides(tensor: int | None) -> tuple[tuple[int, ...] | None, int]:
-    return _find_tensor(tensor).strides, ACLNN_SUCCESS
+@returning_value_and_status(ACLNN_ERR_INNER)
+def aclGetViewStrides(tensor: int | None) -> tuple[int, ...]:
+    return _find_tensor(tensor).strides
 
 
-@guarded(ACLNN_ERR_INNER, outputs=1)
-def aclGetViewOffset(tensor: int | None) -> tuple[int | None, int]:
-    return _find_tensor(tensor).offset, ACLNN_SUCCESS
+@returning_value_and_status(ACLNN_ERR_INNER)
+def aclGetViewOffset(tensor: int | None) -> int:
+    return _find_tensor(tensor).offset
 
 
-@guarded(ACLNN_ERR_INNER, outputs=1)
-def aclGetFormat(tensor: int | None) -> tuple[int | None, int]:
-    return _find_tensor(tensor).format_code, ACLNN_SUCCESS
+@returning_value_and_status(ACLNN_ERR_INNER)
+def aclGetFormat(tensor: int | None) -> int:
+    return _find_tensor(tensor).format_code
 
 
-@guarded(ACLNN_ERR_INNER, outputs=1)
-def aclGetDataType(tensor: int | None) -> tuple[int | None, int]:
-    return _find_tensor(tensor).tensor.dtype.code, ACLNN_SUCCESS
+@returning_value_and_status(ACLNN_ERR_INNER)
+def aclGetDataType(tensor: int | None) -> int:
+    return _find_tensor(tensor).tensor.dtype.code
 
 
-@guarded(ACLNN_ERR_INNER)
-def aclSetRawTensorAddr(tensor: int | None, addr: int | None) -> int:
+@returning_status(ACLNN_ERR_INNER)
+def aclSetRawTensorAddr(tensor: int | None, addr: int | None) -> None:
     _find_tensor(tensor).move(_address("addr", addr))
-    return ACLNN_SUCCESS
 
 
-@guarded(ACLNN_ERR_INNER, outputs=1)
-def aclGetRawTensorAddr(tensor: int | None) -> tuple[int | None, int]:
+@returning_value_and_status(ACLNN_ERR_INNER)
+def aclGetRawTensorAddr(tensor: int | None) -> int:
     """The address of the tensor's memory, 0 for null."""
-    return _find_tensor(tensor).address, ACLNN_SUCCESS
+    return _find_tensor(tensor).address
 
 
 def adopt_tensor(handle: int, *described: object) -> None:
@@ -155,7 +142,7 @@ def adopt_int_array(handle: int, values: object) -> None:
     HANDLES.adopt(handle, INT_ARRAY, AclIntArray(_ints("value", values)))
 
 
-def forget_object(handle: int, kind: str) -> None:
+def forget_object(handle: int, kind: Kind[Any]) -> None:
     """As the functions that destroy objects; of one that is not there nobody is told."""
     HANDLES.drop(handle, kind)
     forget_calls()
@@ -187,25 +174,13 @@ def _describe(
 
 
 def _find_tensor(handle: object) -> AclTensor:
-    if is_null(handle):
-        raise refusal(ACLNN_ERR_PARAM_NULLPTR, "tensor is null; pass a handle from aclCreateTensor")
-    tensor = HANDLES.get(handle, TENSOR)
-    if not isinstance(tensor, AclTensor):
-        raise _no_object("tensor", handle, TENSOR)
-    return tensor
+    return HANDLES.find("tensor", handle, TENSOR)
 
 
-def _destroy(name: str, handle: object, kind: str) -> int:
+def _destroy(name: str, handle: object, kind: Kind[Any]) -> None:
     if not is_null(handle) and HANDLES.drop(handle, kind) is None:
-        raise _no_object(name, handle, kind)
+        raise HANDLES.no_object(name, handle, kind)
     forget_calls()
-    return ACLNN_SUCCESS
-
-
-def _no_object(name: str, handle: object, kind: str) -> AclnnError:
-    maker = "aclCreateTensor" if kind == TENSOR else "aclCreateIntArray"
-    text = f"{name} is {HANDLES.describe(handle, kind)}; pass a live {kind} from {maker}"
-    return refusal(ACLNN_ERR_PARAM_INVALID, text)
 
 
 def _int(name: str, value: object) -> int:

@@ -1,39 +1,20 @@
 """Both phases of every operator under their documented names. Made by tools/make_docs.py."""
 
-from .operators import PHASES
+from .operators import PHASES as _PHASES
 
-aclnnAdaptiveAvgPool2dBackwardGetWorkspaceSize = PHASES["aclnnAdaptiveAvgPool2dBackwardGetWorkspaceSize"]
-aclnnAdaptiveAvgPool2dBackward = PHASES["aclnnAdaptiveAvgPool2dBackward"]
-aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize = PHASES["aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize"]
-aclnnAdaptiveAvgPool3dBackward = PHASES["aclnnAdaptiveAvgPool3dBackward"]
-aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize = PHASES["aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize"]
-aclnnAdaptiveMaxPool2dBackward = PHASES["aclnnAdaptiveMaxPool2dBackward"]
-aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize = PHASES["aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize"]
-aclnnAdaptiveMaxPool3dBackward = PHASES["aclnnAdaptiveMaxPool3dBackward"]
-aclnnAvgPool2dBackwardGetWorkspaceSize = PHASES["aclnnAvgPool2dBackwardGetWorkspaceSize"]
-aclnnAvgPool2dBackward = PHASES["aclnnAvgPool2dBackward"]
-aclnnAvgPool3dBackwardGetWorkspaceSize = PHASES["aclnnAvgPool3dBackwardGetWorkspaceSize"]
-aclnnAvgPool3dBackward = PHASES["aclnnAvgPool3dBackward"]
-aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize = PHASES["aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize"]
-aclnnMaxPool2dWithIndicesBackward = PHASES["aclnnMaxPool2dWithIndicesBackward"]
-aclnnMaxPool3dWithArgmaxBackwardGetWorkspaceSize = PHASES["aclnnMaxPool3dWithArgmaxBackwardGetWorkspaceSize"]
-aclnnMaxPool3dWithArgmaxBackward = PHASES["aclnnMaxPool3dWithArgmaxBackward"]
-
-__all__ = [
-    "aclnnAdaptiveAvgPool2dBackward",
-    "aclnnAdaptiveAvgPool2dBackwardGetWorkspaceSize",
-    "aclnnAdaptiveAvgPool3dBackward",
-    "aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize",
-    "aclnnAdaptiveMaxPool2dBackward",
-    "aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize",
-    "aclnnAdaptiveMaxPool3dBackward",
-    "aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize",
-    "aclnnAvgPool2dBackward",
-    "aclnnAvgPool2dBackwardGetWorkspaceSize",
-    "aclnnAvgPool3dBackward",
-    "aclnnAvgPool3dBackwardGetWorkspaceSize",
-    "aclnnMaxPool2dWithIndicesBackward",
-    "aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize",
-    "aclnnMaxPool3dWithArgmaxBackward",
-    "aclnnMaxPool3dWithArgmaxBackwardGetWorkspaceSize",
-]
+aclnnAdaptiveAvgPool2dBackwardGetWorkspaceSize = _PHASES["aclnnAdaptiveAvgPool2dBackwardGetWorkspaceSize"]
+aclnnAdaptiveAvgPool2dBackward = _PHASES["aclnnAdaptiveAvgPool2dBackward"]
+aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize = _PHASES["aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize"]
+aclnnAdaptiveAvgPool3dBackward = _PHASES["aclnnAdaptiveAvgPool3dBackward"]
+aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize = _PHASES["aclnnAdaptiveMaxPool2dBackwardGetWorkspaceSize"]
+aclnnAdaptiveMaxPool2dBackward = _PHASES["aclnnAdaptiveMaxPool2dBackward"]
+aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize = _PHASES["aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize"]
+aclnnAdaptiveMaxPool3dBackward = _PHASES["aclnnAdaptiveMaxPool3dBackward"]
+aclnnAvgPool2dBackwardGetWorkspaceSize = _PHASES["aclnnAvgPool2dBackwardGetWorkspaceSize"]
+aclnnAvgPool2dBackward = _PHASES["aclnnAvgPool2dBackward"]
+aclnnAvgPool3dBackwardGetWorkspaceSize = _PHASES["aclnnAvgPool3dBackwardGetWorkspaceSize"]
+aclnnAvgPool3dBackward = _PHASES["aclnnAvgPool3dBackward"]
+aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize = _PHASES["aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize"]
+aclnnMaxPool2dWithIndicesBackward = _PHASES["aclnnMaxPool2dWithIndicesBackward"]
+aclnnMaxPool3dWithArgmaxBackwardGetWorkspaceSize = _PHASES["aclnnMaxPool3dWithArgmaxBackwardGetWorkspaceSize"]
+aclnnMaxPool3dWithArgmaxBackward = _PHASES["aclnnMaxPool3dWithArgmaxBackward"]

@@ -12,7 +12,7 @@ from ..base.status import ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_UNINITIALIZE
 from . import worker
 from .arena import ARENA, HOST_ARENA
 from .handles import CONTEXT, EVENT, EXECUTOR, HANDLES, STREAM
-from .kept import forget_runs
+from .known import forget_runs
 from .messages import refusal
 from .worker import Stream
 
@@ -34,6 +34,7 @@ class Context:
     def __init__(self, device: int, *, primary: bool) -> None:
         self.device = device
         self.primary = primary
+        self.times_set = 0  # of a primary one
         self.alive = True
         self.options: dict[int, int] = {}
         # Each stream with its handle; 0 for the default stream, which has none.
@@ -91,7 +92,6 @@ class Runtime:
         self.options: dict[int, int] = {}
         self.contexts: set[Context] = set()
         self.primaries: dict[int, Context] = {}
-        self.times_set: dict[int, int] = {}
 
     @property
     def up(self) -> bool:
@@ -102,7 +102,7 @@ class Runtime:
         self.by_acl = self.by_aclnn = False
         self.was_finalized = True
         contexts, self.contexts = self.contexts, set()
-        self.primaries, self.times_set, self.options, self.hardware = {}, {}, {}, None
+        self.primaries, self.options, self.hardware = {}, {}, None
         try:
             for context in contexts:
                 context.destroy()
@@ -118,20 +118,10 @@ _LOCAL = threading.local()
 _CHOSEN: list[Hardware] = []
 
 
-def is_up() -> bool:
-    return RUNTIME.up
-
-
 def require_up() -> None:
     if not RUNTIME.up:
         state = "was finalized" if RUNTIME.was_finalized else "is not initialised"
         raise refusal(ACL_ERROR_UNINITIALIZE, f"the runtime {state}; call aclInit first")
-
-
-def current_context() -> Context | None:
-    """The context of the calling thread, None if it has none or it was destroyed."""
-    context: Context | None = getattr(_LOCAL, "context", None)
-    return context if context is not None and context.alive else None
 
 
 def make_current(context: Context) -> None:
@@ -141,6 +131,7 @@ def make_current(context: Context) -> None:
 def require_context() -> Context:
     context: Context | None = getattr(_LOCAL, "context", None)
     if context is None or not context.alive:
+        require_up()
         raise no_context("this thread has no current context")
     return context
 

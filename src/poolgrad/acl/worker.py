@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 from ..base.errors import AclnnError
 from ..base.status import ACL_ERROR_RT_INTERNAL_ERROR, ACL_ERROR_RT_INVALID_HANDLE
@@ -50,8 +50,8 @@ def finish_streams() -> None:
 class Stream:
     """Tasks are numbered from 1 in the order of submission: their tickets."""
 
-    def __init__(self, owner: object) -> None:
-        self.owner = owner
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner  # the context
         self._tasks: deque[Task] = deque()
         self._submitted = 0
         self._finished = 0
@@ -73,7 +73,10 @@ class Stream:
                 why = "was destroyed while it was being used" if self._closed else "ends with the interpreter"
                 raise refusal(ACL_ERROR_RT_INVALID_HANDLE, f"the stream {why}; submit to a live stream")
             if self._worker is None:
-                self._worker = self._start()
+                worker = threading.Thread(target=self._work, name="poolgrad stream", daemon=True)
+                worker.start()  # which raises where the system has no more threads
+                _WORKING.add(self)
+                self._worker = worker
             self._tasks.append(task)
             self._submitted += 1
             if UNWOKEN.streams is None or self._runner is not None:
@@ -92,14 +95,15 @@ class Stream:
 
         Waking the stream's own thread would take longer than the task. Nobody can tell the difference: it has no ticket
         since it is done before anybody could wait for it. The lock keeps other tasks of the stream from running
-        meanwhile. If it fails, its failure is queued, and told like any other.
+        meanwhile. If it fails, it gets a ticket, and its failure is told like any other.
         """
         with self._lock:
             if self._finished == self._submitted and not self._closed and not _EXIT.is_set():
                 try:
                     task()
                 except Exception as error:  # noqa: BLE001 - Ctrl-C is the caller's own
-                    self.submit(partial(_fail, *_told(error)))
+                    self._submitted += 1
+                    self._count_finished(_status_and_text(error))
                 return
         self.submit(task)
 
@@ -137,17 +141,15 @@ class Stream:
                 self._run_claimed()
         self.wait(ticket)
 
-    def is_done(self, ticket: int) -> bool:
-        return self._finished >= ticket
-
-    def take_failure(self, ticket: int) -> Failure | None:
-        """The oldest failure up to that ticket that nobody was told of; the others up to it go with it."""
+    def raise_failure(self, ticket: int) -> None:
+        """Raise the oldest failure up to that ticket that nobody was told of; the others up to it go with it."""
         if not self._failures:
-            return None
+            return
         with self._lock:
             taken = [failure for failure in self._failures if failure.ticket <= ticket]
             self._failures = self._failures[len(taken) :]
-        return taken[0] if taken else None
+        if taken:
+            raise refusal(taken[0].status, taken[0].text)
 
     def close(self) -> None:
         """Accept nothing more, and return when all that was submitted is done."""
@@ -158,12 +160,6 @@ class Stream:
         # A destructor that the garbage collector runs in the middle of a task may end up here.
         if worker is not None and threading.current_thread() not in (worker, self._runner):
             worker.join()
-
-    def _start(self) -> threading.Thread:
-        worker = threading.Thread(target=self._work, name="poolgrad stream", daemon=True)
-        worker.start()
-        _WORKING.add(self)
-        return worker
 
     def _work(self) -> None:
         while self._wait_for_work():
@@ -183,14 +179,17 @@ class Stream:
         # Nothing here may hold the task: what it holds must be free before anybody learns that it is done.
         failure = _run(self._tasks.popleft())
         with self._lock:
-            if failure:  # known before its ticket is done, for those who look without the lock
-                self._failures[1:] = [Failure(self._finished + 1, *failure)]
-            self._finished += 1
+            self._count_finished(failure)
             self._runner = None
             if self._waiting:
                 self._work_done.notify_all()
             if self._tasks or self._closed:
                 self._work_came.notify()
+
+    def _count_finished(self, failure: tuple[int, str] | None) -> None:
+        if failure:  # known before its ticket is done, for those who look without the lock
+            self._failures[1:] = [Failure(self._finished + 1, *failure)]
+        self._finished += 1
 
     def _wait_for_work(self) -> bool:
         """For the stream's thread: whether there is a task, which it has claimed then; False is the end."""
@@ -216,18 +215,14 @@ def _run(task: Task) -> tuple[int, str] | None:
     try:
         task()
     except BaseException as error:  # noqa: BLE001 - the worker must outlive its tasks
-        return _told(error)
+        return _status_and_text(error)
     return None
 
 
-def _told(error: BaseException) -> tuple[int, str]:
+def _status_and_text(error: BaseException) -> tuple[int, str]:
     if isinstance(error, AclnnError):
         return error.status, str(error)
     return ACL_ERROR_RT_INTERNAL_ERROR, f"a task of the stream ended with an unexpected {explain(error)}"
-
-
-def _fail(status: int, text: str) -> None:
-    raise refusal(status, text)
 
 
 _WORKING: set[Stream] = set()

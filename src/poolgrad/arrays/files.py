@@ -87,7 +87,7 @@ def read_array(
     with _reading(path) as file:
         there = os.fstat(file.fileno()).st_size
         if suffix == ".bin":
-            contents = _told(path, wanted, sizes)
+            contents = _bin_contents(path, wanted, sizes)
         else:
             contents = _agreed(path, _npy_contents(path, file), wanted, sizes)
         if there - contents.offset != contents.nbytes:
@@ -101,12 +101,6 @@ def read_array(
     return np.asarray(mapped)  # an ordinary array over the map
 
 
-def write_array(path: str | os.PathLike[str], array: NDArray[Any]) -> None:
-    """Write a whole file, ``.npy`` or ``.bin`` by its suffix; on any failure nothing is left under its name."""
-    with create_array(path, array.dtype, array.shape) as file:
-        file[...] = array
-
-
 @contextmanager
 def create_array(path: str | os.PathLike[str], dtype: DTypeLike, shape: Sequence[int]) -> Iterator[NDArray[Any]]:
     """A new file as a writable array, mapped into memory; all its elements are 0 at first.
@@ -118,7 +112,7 @@ def create_array(path: str | os.PathLike[str], dtype: DTypeLike, shape: Sequence
     suffix = _suffix(path)
     contents = _Contents(_wanted_dtype(path, dtype), _possible(path, shape), False, 0)
     with whole_file(path, contents.nbytes) as temporary:
-        yield _new_map(path, temporary, suffix, contents)
+        yield _new_map(temporary, suffix, contents)
 
 
 @contextmanager
@@ -128,9 +122,9 @@ def whole_file(path: str | os.PathLike[str], nbytes: int = 0) -> Iterator[Path]:
     If the block raises anything, the new file is gone, and what was there before stays. ``BadFile`` without a place.
     """
     path = Path(path)
-    _look_at_place(path, nbytes)
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.part{path.suffix}")
     try:
+        _look_at_place(path, nbytes)
         yield temporary
         os.replace(temporary, path)
     except OSError as error:
@@ -140,20 +134,17 @@ def whole_file(path: str | os.PathLike[str], nbytes: int = 0) -> Iterator[Path]:
             temporary.unlink()
 
 
-def _new_map(path: Path, temporary: Path, suffix: str, contents: _Contents) -> NDArray[Any]:
-    try:
-        with open(temporary, "xb+") as file:
-            if suffix == ".npy":
-                header = {"descr": contents.dtype.str, "fortran_order": False, "shape": contents.shape}
-                npy.write_array_header_1_0(file, header)
-                file.flush()
-            if contents.nbytes == 0:
-                return np.empty(contents.shape, contents.dtype)
-            offset = file.tell()
-            _take_space(file, offset, contents.nbytes)
-            return np.asarray(np.memmap(file, contents.dtype, "r+", offset, contents.shape))
-    except OSError as error:
-        raise BadFile(f"{path} can't be written: {_reason(error, contents.nbytes)}") from error
+def _new_map(temporary: Path, suffix: str, contents: _Contents) -> NDArray[Any]:
+    with open(temporary, "xb+") as file:
+        if suffix == ".npy":
+            header = {"descr": contents.dtype.str, "fortran_order": False, "shape": contents.shape}
+            npy.write_array_header_1_0(file, header)
+            file.flush()
+        if contents.nbytes == 0:
+            return np.empty(contents.shape, contents.dtype)
+        offset = file.tell()
+        _take_space(file, offset, contents.nbytes)
+        return np.asarray(np.memmap(file, contents.dtype, "r+", offset, contents.shape))
 
 
 def _take_space(file: IO[bytes], offset: int, nbytes: int) -> None:
@@ -179,14 +170,11 @@ def _wanted_dtype(path: Path, dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def _look_at_place(path: Path, nbytes: int) -> None:
-    try:
-        if path.is_dir():
-            raise BadFile(f"{path} can't be written: it is a directory")
-        if not path.parent.is_dir():
-            raise BadFile(f"{path} can't be written: there is no directory {path.parent}")
-        free = shutil.disk_usage(path.parent).free
-    except OSError as error:
-        raise BadFile(f"{path} can't be written: {_reason(error, nbytes)}") from error
+    if path.is_dir():
+        raise BadFile(f"{path} can't be written: it is a directory")
+    if not path.parent.is_dir():
+        raise BadFile(f"{path} can't be written: there is no directory {path.parent}")
+    free = shutil.disk_usage(path.parent).free
     if nbytes > free:
         raise BadFile(f"{path} can't be written: it takes {in_bytes(nbytes)}, and the disk has {in_bytes(free)} left")
 
@@ -204,7 +192,7 @@ def _reading(path: Path) -> Iterator[IO[bytes]]:
         raise BadFile(f"{path} can't be read: {_reason(error, 0)}") from error
 
 
-def _told(path: Path, dtype: np.dtype[Any] | None, shape: tuple[int, ...] | None) -> _Contents:
+def _bin_contents(path: Path, dtype: np.dtype[Any] | None, shape: tuple[int, ...] | None) -> _Contents:
     if dtype is None or shape is None:
         missing = " and ".join(name for name, value in (("dtype", dtype), ("shape", shape)) if value is None)
         raise BadFile(f"{path}: a .bin file does not say what it holds; give its {missing}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 
 class AclnnError(ValueError):
     """A call that the documented contract refuses.
@@ -28,14 +30,9 @@ class AclnnError(ValueError):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions cross process borders by pickling; keyword-only arguments need a helping hand.
-        return _rebuild, (type(self), str(self), self.status, self.operator, self.parameter, self.product)
+        facts = {name: getattr(self, name) for name in ("status", "operator", "parameter", "product")}
+        return partial(type(self), **facts), (str(self),)
 
 
 class IndexRangeError(AclnnError):
     """An index that points outside its plane; status 507015, found while the kernel runs."""
-
-
-def _rebuild(
-    kind: type[AclnnError], message: str, status: int, operator: str, parameter: str, product: str | None
-) -> AclnnError:
-    return kind(message, status=status, operator=operator, parameter=parameter, product=product)

@@ -164,24 +164,6 @@ def pooled_size(size: int, *, kernel: int, stride: int, pad: int, dilation: int 
     return out - 1 if (out - 1) * stride >= size + pad else out
 
 
-def has_empty_window(size: int, out: int, *, kernel: int, stride: int, pad: int, dilation: int) -> bool:
-    """Does any of the dilated windows hold no element at all?
-
-    Only a window that begins in the left padding can, and only if the dilation steps over the whole input;
-    then at most a few windows begin there, since ``out`` counts windows that fit.
-    """
-    if dilation <= size:
-        return False
-    for o in range(out):
-        start = o * stride - pad
-        if start >= 0:
-            return False
-        first_inside = start % dilation
-        if first_inside >= size or (first_inside - start) // dilation >= kernel:
-            return True
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Windows:
     """The windows along one axis, as a call describes them: ``out`` of them over ``size`` elements.
@@ -215,11 +197,13 @@ class Windows:
 
     @property
     def has_empty(self) -> bool:
-        """Does any of them hold no element at all?"""
-        if self.adaptive:
-            return False
-        return has_empty_window(
-            self.size, self.out, kernel=self.kernel, stride=self.stride, pad=self.pad, dilation=self.dilation
+        """Does any of them hold no element at all?
+
+        Only a window that begins in the left padding can, and only if the dilation steps over the whole input;
+        then at most a few windows begin there, since ``out`` counts windows that fit.
+        """
+        return self.dilation > self.size and any(
+            not self.places(o) for o in range(min(self.out, -(-self.pad // self.stride)))
         )
 
 

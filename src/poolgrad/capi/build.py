@@ -30,13 +30,7 @@ MARK = "poolgrad.json"  # tells our directories from CANN's
 LONGEST_BUILD = 3600  # seconds
 
 FLAGS = (
-    "-std=c++11",
-    "-O2",
-    "-fPIC",
-    "-shared",
-    "-pthread",
-    "-fvisibility=hidden",
-    f"-Wl,-soname,{LIBRARY}",
+    *("-std=c++11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden", f"-Wl,-soname,{LIBRARY}"),
     # Threads of the program end after dlclose, and run our code then.
     "-Wl,-z,nodelete",
 )
@@ -94,15 +88,8 @@ def no_room(directory: Path, error: OSError) -> str:
 def link_flags(prefix: Path) -> list[str]:
     """What a compiler needs to find headers and library, at compile time and at run time."""
     include, library = prefix / "include", prefix / "lib64"
-    return [
-        f"-I{include}",
-        f"-I{include / 'aclnn'}",
-        f"-L{library}",
-        f"-Wl,-rpath,{library}",
-        "-lascendcl",
-        "-lnnopbase",
-        "-lopapi",
-    ]
+    directories = [f"-I{include}", f"-I{include / 'aclnn'}", f"-L{library}", f"-Wl,-rpath,{library}"]
+    return [*directories, "-lascendcl", "-lnnopbase", "-lopapi"]
 
 
 def _sources() -> dict[str, str]:
@@ -138,8 +125,8 @@ def _c_string(text: str) -> str:
 def _key(command: list[str], sources: dict[str, str]) -> str:
     """All that the result depends on. The sources name the interpreter."""
     version = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False).stdout
-    told = json.dumps([__version__, command, version, FLAGS, sources], sort_keys=True)
-    return hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    everything = json.dumps([__version__, command, version, FLAGS, sources], sort_keys=True)
+    return hashlib.sha256(everything.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _make(prefix: Path, command: list[str], sources: dict[str, str]) -> None:

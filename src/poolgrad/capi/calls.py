@@ -15,8 +15,7 @@ from collections.abc import Callable
 from typing import cast
 
 from .. import acl
-from ..acl.messages import explain, refusal, report, take
-from ..base.errors import AclnnError
+from ..acl.messages import refusal, status_of
 from ..base.status import ACL_ERROR_INVALID_PARAM, ACLNN_ERR_INNER, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR
 from . import copies
 from .functions import FAILURES
@@ -50,12 +49,9 @@ def answer(message: bytes) -> bytes:
         if noted:
             NOTES.take(message[-noted:])
         return call.answer(message)
-    except AclnnError as error:
-        status = report(error.status, f"{call.prototype.name}: {error}")
     except BaseException as error:  # noqa: BLE001 - whatever it is, the program gets a status and goes on
         failure = FAILURES.get(call.prototype.returns, ACLNN_ERR_INNER)
-        status = report(failure, f"{call.prototype.name}: unexpected {explain(error)}; please report it as a defect")
-    return call.failed(status)
+        return call.failed(status_of(error, call.prototype.name, failure))
 
 
 def is_wait(message: bytes) -> bool:
@@ -106,7 +102,9 @@ class RemoteCall:
     def arguments(self, message: bytes) -> list[object]:
         _, null_place, _, _, _, *arguments = self._words.unpack_from(message)
         if null_place:
-            self.refuse_null(null_place)
+            place = self.prototype.outputs[null_place - 1]
+            text = f"{place.name} is null; pass the address of a variable of type {place.type[:-1]}"
+            raise refusal(_NULLS[self.prototype.returns], text)
         if self._data:
             self._read_data(message, arguments)
         return arguments
@@ -130,13 +128,8 @@ class RemoteCall:
 
     def failed(self, status: int) -> bytes:
         """The status and the text that was reported with it, in the name of the program."""
-        text = (take() or "").replace(f"[PID:{os.getpid()}]", f"[PID:{_client}]", 1)
+        text = (acl.aclGetRecentErrMsg() or "").replace(f"[PID:{os.getpid()}]", f"[PID:{_client}]", 1)
         return _whole(status if self.returns_status else 0, text.encode()[:LONGEST_TEXT])
-
-    def refuse_null(self, order: int) -> None:
-        parameter = self.prototype.outputs[order - 1]
-        text = f"{parameter.name} is null; pass the address of a variable of type {parameter.type[:-1]}"
-        raise refusal(_NULLS[self.prototype.returns], text)
 
 
 def _whole(result: int, more: bytes = b"") -> bytes:

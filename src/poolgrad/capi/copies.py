@@ -6,48 +6,44 @@ do it. The program says which of the two ends may lie in memory that is not ther
 
 from __future__ import annotations
 
-from ..acl.messages import guarded, refusal
+from ..acl.messages import refusal, returning_value_and_status
 from ..acl.spans import Copy, plan_copy
 from ..acl.state import require_up
 from ..acl.streams import find_stream
-from ..base.status import ACL_ERROR_INTERNAL_ERROR, ACL_ERROR_RT_PARAM_INVALID, ACL_SUCCESS
+from ..base.status import ACL_ERROR_INTERNAL_ERROR, ACL_ERROR_RT_PARAM_INVALID
 from .memory import SharedMemory
 
 MEMORY = SharedMemory(0, 0)
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtMemcpy(
-    dst: int, destMax: int, src: int, count: int, kind: int, doubt_dst: int, doubt_src: int
-) -> tuple[bool | None, int]:
+@returning_value_and_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtMemcpy(dst: int, destMax: int, src: int, count: int, kind: int, *doubts: int) -> bool:
     require_up()
     copy = plan_copy(dst, destMax, src, count, kind)
     if copy is not None:
-        _check(copy, doubt_dst, doubt_src)
-    return copy is not None, ACL_SUCCESS
+        _check(copy, doubts)
+    return copy is not None
 
 
-@guarded(ACL_ERROR_INTERNAL_ERROR, outputs=1)
-def aclrtMemcpyAsync(
-    dst: int, destMax: int, src: int, count: int, kind: int, stream: int, doubt_dst: int, doubt_src: int
-) -> tuple[bool | None, int]:
+@returning_value_and_status(ACL_ERROR_INTERNAL_ERROR)
+def aclrtMemcpyAsync(dst: int, destMax: int, src: int, count: int, kind: int, stream: int, *doubts: int) -> bool:
     """Between device memory and memory from aclrtMallocHost it is a task like any other. Other host memory the program
     copies itself, as soon as all that was submitted before is done."""
     require_up()
     copy = plan_copy(dst, destMax, src, count, kind)
     target = find_stream(stream)
     if copy is None:
-        return False, ACL_SUCCESS
-    _check(copy, doubt_dst, doubt_src)
+        return False
+    _check(copy, doubts)
     if copy.dst.keep is not None and copy.src.keep is not None:
         target.submit(copy.run)
-        return False, ACL_SUCCESS
+        return False
     target.wait(target.last_ticket)
-    return True, ACL_SUCCESS
+    return True
 
 
-def _check(copy: Copy, doubt_dst: int, doubt_src: int) -> None:
-    for span, doubt in ((copy.dst, doubt_dst), (copy.src, doubt_src)):
+def _check(copy: Copy, doubts: tuple[int, ...]) -> None:
+    for span, doubt in zip((copy.dst, copy.src), doubts, strict=True):
         if span.keep is None and MEMORY.overlaps(span.address, span.nbytes):
             text = f"{span.name} = {span.address:#x} is device memory that was freed, or runs into it; pass host memory"
             raise refusal(ACL_ERROR_RT_PARAM_INVALID, text)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from pathlib import Path
 
+from ..contract.parameters import Role
+from ..operators import REGISTRY
 from .build import LIBRARY, MARK
 
 
@@ -30,40 +34,77 @@ def true_cann(home: str) -> Path | None:
     return path if not ours and any((path / name).exists() for name in known) else None
 
 
-# The gradient of one window of 4 by 4 ones: every element gets a sixteenth.
-SELF_TEST = """
+_SELF_TEST = """
+#include <cstdlib>
+#include <vector>
 #include "acl/acl.h"
-#include "aclnnop/aclnn_avgpool2d_backward.h"
+#include "aclnnop/HEADER"
 
-#define CHECK(call) do { int status = (call); if (status) { printf("%s: %d\\n", #call, status); return 1; } } while (0)
+#define CHECK(call) do { int status = (call); if (status) { printf("%s: %d\\n", #call, status); exit(1); } } while (0)
 
-int main(void) {
-    int64_t one[] = {1, 1, 1, 1}, shape[] = {1, 1, 4, 4}, four[] = {4, 4}, zero[] = {0, 0};
-    float ones[1] = {1}, result[16] = {0};
-    void *from = NULL, *to = NULL, *workspace = NULL;
-    aclrtStream stream = NULL;
-    CHECK(aclInit(NULL));
+void* allocate(size_t size) {
+    void* memory = nullptr;
+    if (size) CHECK(aclrtMalloc(&memory, size, ACL_MEM_MALLOC_HUGE_FIRST));
+    return memory;
+}
+
+aclIntArray* ints(std::vector<int64_t> values) { return aclCreateIntArray(values.data(), values.size()); }
+
+template <class T> struct Tensor {
+    std::vector<T> values;
+    size_t size;
+    void* memory;
+    aclTensor* handle;
+    Tensor(size_t count, std::vector<int64_t> shape, aclDataType type, std::vector<T> given) : values(given) {
+        values.resize(count);
+        size = count * sizeof(T);
+        memory = allocate(size);
+        CHECK(aclrtMemcpy(memory, size, values.data(), size, ACL_MEMCPY_HOST_TO_DEVICE));
+        const int64_t* sizes = shape.data();
+        handle = aclCreateTensor(sizes, shape.size(), type, nullptr, 0, FORMAT, sizes, shape.size(), memory);
+    }
+    void print() {
+        CHECK(aclrtMemcpy(values.data(), size, memory, size, ACL_MEMCPY_DEVICE_TO_HOST));
+        for (T value : values) printf("%g ", static_cast<double>(value));
+    }
+};
+
+int main() {
+    aclrtStream stream = nullptr;
+    aclOpExecutor* executor = nullptr;
+    uint64_t size = 0;
+    CHECK(aclInit(nullptr));
     CHECK(aclrtSetDevice(0));
     CHECK(aclrtCreateStream(&stream));
-    CHECK(aclrtMalloc(&from, sizeof(ones), ACL_MEM_MALLOC_HUGE_FIRST));
-    CHECK(aclrtMalloc(&to, sizeof(result), ACL_MEM_MALLOC_HUGE_FIRST));
-    CHECK(aclrtMemcpy(from, sizeof(ones), ones, sizeof(ones), ACL_MEMCPY_HOST_TO_DEVICE));
-    aclTensor* grad = aclCreateTensor(one, 4, ACL_FLOAT, NULL, 0, ACL_FORMAT_NCHW, one, 4, from);
-    aclTensor* self = aclCreateTensor(shape, 4, ACL_FLOAT, NULL, 0, ACL_FORMAT_NCHW, shape, 4, NULL);
-    aclTensor* out = aclCreateTensor(shape, 4, ACL_FLOAT, NULL, 0, ACL_FORMAT_NCHW, shape, 4, to);
-    aclIntArray *kernel = aclCreateIntArray(four, 2), *padding = aclCreateIntArray(zero, 2);
-    uint64_t size = 0;
-    aclOpExecutor* executor = NULL;
-    CHECK(aclnnAvgPool2dBackwardGetWorkspaceSize(
-        grad, self, kernel, NULL, padding, false, true, 0, 0, out, &size, &executor));
-    if (size) CHECK(aclrtMalloc(&workspace, size, ACL_MEM_MALLOC_HUGE_FIRST));
-    CHECK(aclnnAvgPool2dBackward(workspace, size, executor, stream));
+    TENSORS
+    CHECK(NAMEGetWorkspaceSize(ARGUMENTS, &size, &executor));
+    CHECK(NAME(allocate(size), size, executor, stream));
     CHECK(aclrtSynchronizeStream(stream));
-    CHECK(aclrtMemcpy(result, sizeof(result), to, sizeof(result), ACL_MEMCPY_DEVICE_TO_HOST));
-    float sum = 0;
-    for (int i = 0; i < 16; ++i) sum += result[i];
-    printf("%g %g\\n", result[5], sum);
+    PRINTS
     return aclFinalize();
 }
 """
-SELF_TEST_ANSWER = "0.0625 1\n"
+
+
+def self_test() -> tuple[str, str]:
+    """A C++ program that makes a document's call, of the operator that most products have; and what it prints."""
+    operator = max(REGISTRY.values(), key=lambda operator: len(operator.products))
+    sample, tensors, arguments = operator.sample, [], []
+    for p in operator.parameters:
+        if p.kind == "tensor":
+            shape, values = sample.shapes[p.name], sample.values.get(p.name, ())
+            type, code = ("int32_t", "ACL_INT32") if p.role is Role.INDICES else ("float", "ACL_FLOAT")
+            tensors.append(f"Tensor<{type}> {p.name}({math.prod(shape)}, {_braces(shape)}, {code}, {_braces(values)});")
+            arguments.append(f"{p.name}.handle")
+        else:
+            value = sample.numbers.get(p.name, p.default)
+            arguments.append(f"ints({_braces(value)})" if p.kind == "ints" else str(int(value)))
+    text = _SELF_TEST.replace("TENSORS", "\n    ".join(tensors)).replace("ARGUMENTS", ", ".join(arguments))
+    text = text.replace("PRINTS", " ".join(f"{p.name}.print();" for p in operator.outputs))
+    text = text.replace("FORMAT", f"ACL_FORMAT_{operator.default_format}").replace("HEADER", operator.header)
+    printed = (f"{number:g} " for p in operator.outputs for number in sample.results[p.name])
+    return text.replace("NAME", operator.name), "".join(printed)
+
+
+def _braces(values: Iterable[float]) -> str:
+    return f"{{{', '.join(map(str, values))}}}"

@@ -8,32 +8,20 @@ from ..acl import constants
 from ..base import status
 from .prototypes import OBJECTS, OPAQUE, PROTOTYPES
 
-# Each enum with its first constant in constants.py, where the constants of one stand together.
-ENUMS = {
-    "aclDataType": "ACL_DT_UNDEFINED",
-    "aclFormat": "ACL_FORMAT_UNDEFINED",
-    "aclrtMemMallocPolicy": "ACL_MEM_MALLOC_HUGE_FIRST",
-    "aclrtMemcpyKind": "ACL_MEMCPY_HOST_TO_HOST",
-    "aclSysParamOpt": "ACL_OPT_DETERMINISTIC",
-    "aclrtEventRecordedStatus": "ACL_EVENT_RECORDED_STATUS_NOT_READY",
-    "aclrtEventStatus": "ACL_EVENT_STATUS_COMPLETE",
-    "aclCubeMathType": "KEEP_DTYPE",
-    "aclrtRunMode": "ACL_DEVICE",
-}
-
-# Which header has which enums, objects and handles.
 _BASE, _RUNTIME, _META = "acl/acl_base.h", "acl/acl_rt.h", "aclnn/acl_meta.h"
-_ENUMS_OF = {
-    _BASE: ("aclDataType", "aclFormat"),
-    _RUNTIME: (
-        "aclrtMemMallocPolicy",
-        "aclrtMemcpyKind",
-        "aclSysParamOpt",
-        "aclrtEventRecordedStatus",
-        "aclrtEventStatus",
-        "aclrtRunMode",
-    ),
-    _META: ("aclCubeMathType",),
+
+# The enums of each header, each with its first constant in constants.py, where the constants of one stand together.
+_ENUMS = {
+    _BASE: {"aclDataType": "ACL_DT_UNDEFINED", "aclFormat": "ACL_FORMAT_UNDEFINED"},
+    _RUNTIME: {
+        "aclrtMemMallocPolicy": "ACL_MEM_MALLOC_HUGE_FIRST",
+        "aclrtMemcpyKind": "ACL_MEMCPY_HOST_TO_HOST",
+        "aclSysParamOpt": "ACL_OPT_DETERMINISTIC",
+        "aclrtEventRecordedStatus": "ACL_EVENT_RECORDED_STATUS_NOT_READY",
+        "aclrtEventStatus": "ACL_EVENT_STATUS_COMPLETE",
+        "aclrtRunMode": "ACL_DEVICE",
+    },
+    _META: {"aclCubeMathType": "KEEP_DTYPE"},
 }
 
 # What a header includes. Programs use printf and the integer types without including their headers: acl.h brings them.
@@ -49,7 +37,7 @@ _INCLUDES = {
 
 def enum_members() -> dict[str, dict[str, int]]:
     """The constants of each enum with their numbers."""
-    enum_of = {first: enum for enum, first in ENUMS.items()}
+    enum_of = {first: enum for enums in _ENUMS.values() for enum, first in enums.items()}
     members: dict[str, dict[str, int]] = {}
     for name, value in _integers(constants).items():
         if name in enum_of:
@@ -75,7 +63,7 @@ def _body(path: str) -> list[str]:
         lines += [f"typedef void* {name};" for name in OPAQUE]
     if path == _META:
         lines += [f"typedef struct {name} {name};" for name in OBJECTS]
-    for enum in _ENUMS_OF.get(path, ()):
+    for enum in _ENUMS.get(path, ()):
         members = ",\n".join(f"    {name} = {value}" for name, value in enum_members()[enum].items())
         lines += ["", f"typedef enum {enum} {{\n{members}\n}} {enum};"]
     lines += ["", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
@@ -85,8 +73,8 @@ def _body(path: str) -> list[str]:
 
 def _header(path: str, lines: list[str]) -> str:
     guard = "POOLGRAD_" + path.upper().replace("/", "_").replace(".", "_")
-    opening = [f"/* {path}: made by poolgrad, which answers these calls on the CPU. */", f"#ifndef {guard}"]
-    return "\n".join([*opening, f"#define {guard}", "", *lines, "", f"#endif /* {guard} */"]) + "\n"
+    about = f"/* {path}: made by poolgrad, which answers these calls on the CPU. */"
+    return "\n".join([about, f"#ifndef {guard}", f"#define {guard}", "", *lines, "", f"#endif /* {guard} */"]) + "\n"
 
 
 def _integers(module: ModuleType) -> dict[str, int]:

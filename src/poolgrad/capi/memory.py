@@ -11,7 +11,7 @@ import resource
 import threading
 from collections import deque
 
-from ..acl.arena import ALIGNMENT, ARENA
+from ..acl.arena import ALIGNMENT, ARENA, Backing
 from .huge_pages import HUGE_PAGE, SPARE, HugePages, remove
 
 _MAP_NORESERVE = 0x4000
@@ -77,7 +77,7 @@ class Piece:
         self._memory.give_back(*self._span)
 
 
-class SharedMemory:
+class SharedMemory(Backing):
     """The backing of an arena: pieces of one range of addresses, as low as possible.
 
     A piece that was given back rests until some others were, so that a freed address is not handed out again at once,
@@ -94,21 +94,14 @@ class SharedMemory:
         self._resting: deque[tuple[int, int]] = deque()
         self._resting_bytes = 0
         self._huge_pages = HugePages(address, size)
-        # The garbage collector may end a piece at any moment, also while this thread is in the middle of something:
-        # then the piece waits for whoever comes next.
-        self._lock = threading.RLock()
-        self._busy = False
+        self._lock = threading.Lock()
 
     def reserve(self, size: int) -> tuple[int, Piece]:
         unit = _unit(size)
         length = -(-(size + ALIGNMENT) // unit) * unit
         with self._lock:
             self._settle()
-            self._busy = True
-            try:
-                start = self._place(length, unit)
-            finally:
-                self._busy = False
+            start = self._place(length, unit)
         return start, Piece(self, (start, start + length))
 
     def touch(self, address: int, nbytes: int) -> None:
@@ -122,13 +115,16 @@ class SharedMemory:
 
     def give_back(self, start: int, stop: int) -> None:
         self._ended.append((start, stop))
-        with self._lock:
-            if not self._busy:
+        # The garbage collector may end a piece at any moment, also while this thread is in the middle of something:
+        # then the piece waits for whoever comes next.
+        if self._lock.acquire(blocking=False):
+            try:
                 self._settle()
+            finally:
+                self._lock.release()
 
     def _settle(self) -> None:
         """Let pieces that have ended rest."""
-        self._busy = True
         while self._ended:
             start, stop = self._ended.popleft()
             if _is_large(stop - start):
@@ -136,7 +132,6 @@ class SharedMemory:
             self._resting.append((start, stop))
             self._resting_bytes += stop - start
             self._wake(_MOST_RESTING)
-        self._busy = False
 
     def _place(self, length: int, unit: int) -> int:
         start = self._take_resting(length) if unit == _PAGE else None

@@ -17,7 +17,7 @@ from ..acl.objects import adopt_int_array, adopt_tensor, forget_object
 _WORD = struct.Struct("<q")
 _HANDLE, _SIZE = 16, 24  # where these words stand in a note
 
-_TAKERS: dict[str, Callable[..., None]] = {
+_EFFECTS: dict[str, Callable[..., None]] = {
     "aclCreateTensor": adopt_tensor,
     "aclCreateIntArray": adopt_int_array,
     "aclDestroyTensor": lambda handle, _: forget_object(handle, TENSOR),
@@ -45,6 +45,6 @@ class Notes:
                 self._taken = before + place // _WORD.size - 1
                 try:
                     name, arguments = self._read(note)
-                    _TAKERS[name](_WORD.unpack_from(note, _HANDLE)[0], *arguments)
+                    _EFFECTS[name](_WORD.unpack_from(note, _HANDLE)[0], *arguments)
                 except Exception:  # noqa: BLE001 - whoever uses the object is told that there is none
                     continue

@@ -202,15 +202,6 @@ LOCAL = ("aclGetRecentErrMsg", "aclFloat16ToFloat", "aclFloatToFloat16")
 # whether they may be missing.
 COPIES = ("aclrtMemcpy", "aclrtMemcpyAsync")
 
-# Functions after which the shim makes new memory accessible.
-ALLOCATIONS = ("aclrtMalloc", "aclrtMallocHost")
-# Functions that give memory back, for another thread perhaps.
-FREES = ("aclrtFree", "aclrtFreeHost")
-
-# Functions that make and destroy objects, and the shim's names of these: it does so itself where nothing can be wrong.
-MAKERS = {"aclCreateTensor": "tensors", "aclCreateIntArray": "int_arrays"}
-ENDERS = {"aclDestroyTensor": "tensors", "aclDestroyIntArray": "int_arrays"}
-
 PROTOTYPES = tuple(_read(header, text) for header, all in HEADERS.items() for text in all.split(";") if text.strip())
 
 # What the shim asks the server for; the place of a function in this list is its number on the wire.

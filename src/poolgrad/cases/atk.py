@@ -15,8 +15,17 @@ from ..base.dtypes import SHORT_NAMES
 from ..base.windows import spread
 from ..contract.operator import Operator
 from ..contract.parameters import Parameter, Role
-from ..operators import find_operator
-from .building import is_int, is_number, make_case, make_tensor, make_values, pooled_shape, random_for
+from .building import (
+    OUR_NAMES,
+    is_int,
+    is_number,
+    make_case,
+    make_tensor,
+    make_values,
+    operator_named,
+    pooled_shape,
+    random_for,
+)
 from .lines import values_record
 from .model import FORWARD, BadCase, Case, CaseTensor
 
@@ -26,8 +35,6 @@ _SHORT = {SHORT_NAMES[short]: short for short in ("fp64", "fp32", "fp16", "bf16"
 # Standards that both have, by its words and ours. Its usual one, "single_bm" or "default", has no name here.
 _STANDARDS = {"mixed_tolerance_bm": "mixed", "equal": "binary"}
 _USUAL_STANDARD = "single_bm"
-# Keys of our own, which tools that read by name do not see.
-_OURS = {"status": "expected_status", "product": "product", "seed": "seed", "why": "why"}
 
 
 def read_atk(text: str, path: str, seed: int) -> Iterator[Case]:
@@ -43,17 +50,14 @@ def read_atk(text: str, path: str, seed: int) -> Iterator[Case]:
 
 
 def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
-    try:
-        operator = find_operator(record.get("aclnn_name") or record.get("name"))
-    except ValueError as error:
-        raise BadCase(f"{where}: {error}") from error
+    operator = operator_named(record.get("aclnn_name") or record.get("name"), where)
     identity = record.get("id", number)
     if not isinstance(identity, int | str):
         raise BadCase(f"{where}: id: expected a number or text, got {identity!r}")
     name = f"{operator.name.removeprefix('aclnn')}_{identity}"
     where = f"{where}, {name!r}"
-    facts = {fact: record.get(key) for fact, key in _OURS.items()} | {"standard": _standard(record.get("standard"))}
-    facts["seed"] = record.get(_OURS["seed"], seed)
+    facts = {fact: record.get(key) for fact, key in OUR_NAMES.items()} | {"standard": _standard(record.get("standard"))}
+    facts["seed"] = record.get(OUR_NAMES["seed"], seed)
     tensors: dict[str, CaseTensor | None] = {}
     numbers: dict[str, Any] = {}
     for place, group in enumerate(record["inputs"]):
@@ -99,15 +103,8 @@ def _tensor(operator: Operator, parameter: Parameter, record: dict[str, Any], wh
     values = FORWARD
     if parameter.role is not Role.INDICES:
         values = make_values(record.get("range_values"), f"{where}: {parameter.name}: range_values")
-    return make_tensor(
-        operator,
-        parameter,
-        where,
-        dtype=record.get("dtype"),
-        shape=record.get("shape"),
-        format=record.get("format"),
-        values=values,
-    )
+    fields = {key: record.get(key) for key in ("dtype", "shape", "format")}
+    return make_tensor(operator, parameter, where, **fields, values=values)
 
 
 def _scalar(record: dict[str, Any], where: str, seed: Any, case: str, place: int, position: int) -> Any:
@@ -188,7 +185,7 @@ def atk_record(case: Case, identity: int) -> dict[str, Any] | None:
         "inputs": inputs,
     }
     ours = {"status": case.status, "product": case.product, "seed": case.seed or None, "why": case.why or None}
-    return record | {_OURS[fact]: value for fact, value in ours.items() if value is not None}
+    return record | {OUR_NAMES[fact]: value for fact, value in ours.items() if value is not None}
 
 
 def _tensor_input(case: Case, name: str, tensor: CaseTensor) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ..contract.engine import Call, Value
 from ..contract.operator import Operator
 from ..contract.parameters import REQUIRED, Parameter, Role
 from ..contract.pooling import pooled_shape as shape_of_pooled
+from ..operators import find_operator
 from ..precision.limits import ALIASES, STANDARDS
 from .model import (
     DEFAULT_VALUES,
@@ -26,9 +27,14 @@ from .model import (
     CaseTensor,
     Number,
     Values,
+    product_named,
 )
 
+# What files of other tools call facts of ours; these tools read by name, and do not see them.
+OUR_NAMES = {"status": "expected_status", "product": "product", "seed": "seed", "why": "why"}
 _WORDS = {"forward": FORWARD, "windows": WINDOWS, "plane": PLANE, "null": DEFAULT_VALUES}
+# What formulas of windows raise for a call that the contract refuses.
+_TOO_WRONG = (AssertionError, AttributeError, ValueError, IndexError, ZeroDivisionError)
 _SPECIAL = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
@@ -44,23 +50,31 @@ def make_case(
     """A whole case from the tensors and numbers that a file has; facts are status, product, standard, seed, why."""
     if not name.isprintable():
         raise BadCase(f"{where}: name: expected text that can be printed, got {name!r}")
-    complete: dict[str, CaseTensor | None] = {}
-    for parameter in operator.tensors:
-        if parameter.name in tensors:
-            complete[parameter.name] = tensors[parameter.name]
-        else:
-            complete[parameter.name] = _missing_tensor(operator, parameter, complete, where)
+    complete = dict(tensors)
+    for parameter in operator.inputs:
+        if parameter.name not in tensors:
+            complete[parameter.name] = _missing_input(operator, parameter, complete, where)
+    values = {p.name: _number_of(p, numbers, where) for p in operator.numbers}
+    product = _product(facts.get("product"), where)
+    complete = results_of(operator, complete, values, product) | complete
     return Case(
         name,
         operator.name,
-        complete,
-        {p.name: _number_of(p, numbers, where) for p in operator.numbers},
-        product=_product(facts.get("product"), where),
+        {p.name: complete[p.name] for p in operator.tensors},
+        values,
+        product=product,
         status=optional_int(facts.get("status"), "status", where),
         standard=_standard(facts.get("standard")),
         seed=_seed(facts.get("seed"), where),
         why=str(facts.get("why") or "").encode(errors="replace").decode(),
     )
+
+
+def operator_named(name: object, where: str) -> Operator:
+    try:
+        return find_operator(name)
+    except ValueError as error:
+        raise BadCase(f"{where}: {error}") from error
 
 
 def random_for(seed: int, case: str, *purpose: str | int) -> np.random.Generator:
@@ -69,18 +83,30 @@ def random_for(seed: int, case: str, *purpose: str | int) -> np.random.Generator
     return np.random.default_rng([seed, int.from_bytes(digest[:16], "little")])
 
 
-def _missing_tensor(
+def _missing_input(
     operator: Operator, parameter: Parameter, known: Mapping[str, CaseTensor | None], where: str
 ) -> CaseTensor | None:
-    """A gradient's result is like the input, indices are like the gradient, as far as the file does not say
-    otherwise."""
-    like = {Role.RESULT: Role.INPUT, Role.INDICES: Role.GRADIENT}.get(parameter.role)
-    if like is None:
+    """Indices are like the gradient, as far as the file does not say otherwise."""
+    if parameter.role is not Role.INDICES:
         raise BadCase(f"{where}: there is no tensor {parameter.name}; give its dtype and shape")
-    other = known.get(operator.by_role[like].name)
-    if parameter.role is Role.INDICES:
-        return other and CaseTensor("int32", other.shape, other.format, values=FORWARD)
-    return other and CaseTensor(other.dtype, other.shape, other.format)
+    like = known.get(operator.by_role[Role.GRADIENT].name)
+    return like and CaseTensor("int32", like.shape, like.format, values=FORWARD)
+
+
+def results_of(
+    operator: Operator, tensors: Mapping[str, CaseTensor | None], numbers: Mapping[str, Number], product: str | None
+) -> dict[str, CaseTensor | None]:
+    """The outputs of a call as the operator says; like the input, where an earlier rule will refuse the call."""
+    x = tensors[operator.by_role[Role.INPUT].name]
+    if x is None:
+        return dict.fromkeys(p.name for p in operator.outputs)
+    values: dict[str, Value] = {name: tensor.described() if tensor else None for name, tensor in tensors.items()}
+    try:
+        results = operator.results(Call(operator, product_named(product), {**values, **numbers}))
+    except _TOO_WRONG:
+        results = (x.described(),) * len(operator.outputs)
+    pairs = zip(operator.outputs, results, strict=True)
+    return {p.name: CaseTensor(tensor.dtype.name, tensor.shape, tensor.format) for p, tensor in pairs}
 
 
 # Numbers.
@@ -152,8 +178,8 @@ def make_tensor(
     parameter: Parameter,
     where: str,
     *,
-    dtype: Any,
-    shape: Any,
+    dtype: Any = None,
+    shape: Any = None,
     format: Any = None,
     strides: Any = None,
     offset: Any = 0,
@@ -264,5 +290,5 @@ def pooled_shape(operator: Operator, x: CaseTensor, numbers: Mapping[str, Any]) 
         values: dict[str, Value] = {p.name: _number_of(p, numbers, "") for p in operator.numbers}
         values[operator.by_role[Role.INPUT].name] = x.described()
         return shape_of_pooled(Call(operator, ANY, values))
-    except (BadCase, AssertionError, ValueError, IndexError, ZeroDivisionError):
+    except (BadCase, *_TOO_WRONG):
         return None

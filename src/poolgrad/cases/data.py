@@ -116,12 +116,16 @@ def golden_whole(case: Case, arrays: Mapping[str, Array]) -> None:
 
 
 def _run(case: Case, arrays: Mapping[str, Array], **options: Any) -> None:
+    compute(case, arrays, out=one_or_all(tuple(arrays[name] for name in case.outputs)), **options)
+
+
+def compute(case: Case, arrays: Mapping[str, Any], **options: Any) -> Any:
+    """The results of the call on arrays by documented names; of those that are never read, shapes do."""
     operator = case.operator
-    inputs = {p.python_name: arrays[p.name] if p.read else arrays[p.name].shape for p in operator.inputs}
-    numbers = {p.python_name: case.numbers[p.name] for p in operator.numbers}
-    results = tuple(arrays[p.name] for p in operator.outputs)
-    options = {"product": case.product} | options
-    getattr(functional, operator.python_name)(**inputs, **numbers, **options, out=one_or_all(results))
+    values = {p.python_name: arrays[p.name] for p in operator.inputs}
+    values |= {p.python_name: getattr(arrays[p.name], "shape", arrays[p.name]) for p in operator.inputs if not p.read}
+    values |= {p.python_name: case.numbers[p.name] for p in operator.numbers}
+    return getattr(functional, operator.python_name)(**values, **({"product": case.product} | options))
 
 
 def _portion(case: Case, array: Array, piece: Piece) -> Array:

@@ -7,24 +7,40 @@ then along H, block by block, so that memory stays bounded whatever the sizes ar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.windows import Windows
-from .places import Ints, ends_of
 
 Array = NDArray[Any]
+Ints = NDArray[np.int64]
 Found = tuple[Array, Ints]  # maxima, and where they are
+Targets = tuple[Array | None, Array | None]  # where to write them, as far as they are wanted
 HEIGHT, WIDTH = 1, 2
 
 # Elements of one block; a few arrays of this many numbers exist at a time.
 BLOCK = 1 << 18
 # Long windows that overlap much are made of runs where these are at most so many blocks.
 MOST_RUNS = 16
+
+
+def ends_of(windows: Windows, begin: int, end: int) -> tuple[Ints, Ints]:
+    """The first and the last place of the windows from ``begin`` to before ``end``; all lie inside the input.
+
+    Between them are those that are a multiple of the dilation apart.
+    """
+    o, w = np.arange(begin, end, dtype=np.int64), windows
+    if w.adaptive:
+        return o * w.size // w.out, -(-(o + 1) * w.size // w.out) - 1
+    start = o * w.stride - w.pad
+    first = np.where(start < 0, start % w.dilation, start)
+    taken = np.minimum(w.kernel - 1, (w.size - 1 - start) // w.dilation)
+    return first, start + taken * w.dilation
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,65 +95,58 @@ def forward_max(
         return
     *depth, rows, columns = windows
     if depth:
-        _fill_layers(x, depth[0], (rows, columns), values, indices, pause)
+        _fill_layers(x, depth[0], (rows, columns), (values, indices), pause)
     else:
-        _fill(x, _Run(rows, 0, rows.out), _Run(columns, 0, columns.out), values, indices, pause)
+        _fill(x, _Run(rows, 0, rows.out), _Run(columns, 0, columns.out), (values, indices), pause)
 
 
-def _fill_layers(
-    x: Array, depth: Windows, plane: Sequence[Windows], values: Array | None, indices: Array | None, pause: Any
-) -> None:
+def _write(into: Targets, where: Any, found: Found) -> None:
+    for target, numbers in zip(into, found, strict=True):
+        if target is not None:
+            target[where] = numbers
+
+
+def _fill_layers(x: Array, depth: Windows, plane: Sequence[Windows], into: Targets, pause: Any) -> None:
     """Some volumes at a time: the maxima of each layer, and of these the best."""
     outs, area = [w.out for w in plane], math.prod(x.shape[2:])
     many = max(1, BLOCK // math.prod(outs))
+
+    def of_layer(some: slice, d: int) -> Found:
+        best, place = np.empty((len(x[some]), *outs), x.dtype), np.empty((len(x[some]), *outs), np.int64)
+        forward_max(x[some, d], plane, values=best, indices=place, pause=pause)
+        return _wide(best), place + d * area
+
     for at in range(0, len(x), many):
         some = slice(at, at + many)
         for o in range(depth.out):
-            result: Found | None = None
-            for d in depth.places(o):
-                best, place = np.empty((len(x[some]), *outs), x.dtype), np.empty((len(x[some]), *outs), np.int64)
-                forward_max(x[some, d], plane, values=best, indices=place, pause=pause)
-                found = _wide(best), place + d * area
-                result = found if result is None else _better(*result, *found)
-            assert result is not None
-            if values is not None:
-                values[some, o] = result[0]
-            if indices is not None:
-                indices[some, o] = result[1]
+            _write(into, (some, o), _best(of_layer(some, d) for d in depth.places(o)))
 
 
-def _fill(x: Array, rows: _Run, columns: _Run, values: Array | None, indices: Array | None, pause: Any) -> None:
+def _fill(x: Array, rows: _Run, columns: _Run, into: Targets, pause: Any) -> None:
     """Divide the work until a block of it fits."""
 
-    def part(array: Array | None, index: Any) -> Array | None:
-        return None if array is None else array[index]
+    def part(index: Any) -> Targets:
+        values, indices = (None if array is None else array[index] for array in into)
+        return values, indices
 
     def across(run: _Run, whole: _Run) -> slice:
         return slice(run.begin - whole.begin, run.end - whole.begin)
 
     planes, area = len(x), rows.reach * max(columns.windows, columns.reach // columns.windows)
+    splits = rows.windows > 1 and (4 * rows.halves()[0].reach <= 3 * rows.reach or columns.windows == 1)
     if planes > 1 and planes * area > BLOCK:
         many = max(1, BLOCK // area)
-        for at in range(0, planes, many):
-            of = slice(at, at + many)
-            _fill(x[of], rows, columns, part(values, of), part(indices, of), pause)
-        return
-    splits = rows.windows > 1 and (4 * rows.halves()[0].reach <= 3 * rows.reach or columns.windows == 1)
-    if area > BLOCK and splits:
+        for some in (slice(at, at + many) for at in range(0, planes, many)):
+            _fill(x[some], rows, columns, part(some), pause)
+    elif area > BLOCK and splits:
         for half in rows.halves():
-            here: Any = (slice(None), across(half, rows))
-            _fill(x, half, columns, part(values, here), part(indices, here), pause)
+            _fill(x, half, columns, part((slice(None), across(half, rows))), pause)
     elif area > BLOCK and columns.windows > 1:
         for half in columns.halves():
-            here = (..., across(half, columns))
-            _fill(x, rows, half, part(values, here), part(indices, here), pause)
+            _fill(x, rows, half, part((..., across(half, columns))), pause)
     else:
         pause()
-        best, place = _maxima(x, rows, columns)
-        if values is not None:
-            values[...] = best
-        if indices is not None:
-            indices[...] = place
+        _write(into, ..., _maxima(x, rows, columns))
 
 
 def _maxima(x: Array, rows: _Run, columns: _Run) -> Found:
@@ -156,14 +165,18 @@ def _maxima(x: Array, rows: _Run, columns: _Run) -> Found:
         return best, (row + top) * x.shape[-1] + column
     # One row of windows that are too high for a block: some of their rows at a time.
     some = max(1, BLOCK // max(patch.shape[-1], 1)) * step
-    result: Found | None = None
-    for at in range(0, bottom - top, some):
+
+    def of_band(at: int) -> Found:
         band = patch[:, at : at + some : step]
         best, row, column = search(band, np.zeros(1, np.int64), np.full(1, band.shape[1] - 1), 1)
-        found = best, (row * step + at + top) * x.shape[-1] + column
-        result = found if result is None else _better(*result, *found)
-    assert result is not None
-    return result
+        return best, (row * step + at + top) * x.shape[-1] + column
+
+    return _best(map(of_band, range(0, bottom - top, some)))
+
+
+def _best(found: Iterable[Found]) -> Found:
+    """The best of candidates that lie one behind the other."""
+    return reduce(lambda one, other: _better(*one, *other), found)
 
 
 def _better(best: Array, place: Ints, other: Array, other_place: Ints) -> Found:
@@ -232,15 +245,14 @@ def _scan_each(source: Array, first: Ints, last: Ints, step: int, axis: int) -> 
 
 def _scan_one(source: Array, first: int, last: int, step: int, axis: int) -> Found:
     some = max(1, BLOCK // max(source.size // source.shape[axis], 1)) * step
-    result: Found | None = None
-    for at in range(first, last + 1, some):
+
+    def of_part(at: int) -> Found:
         part = _wide(source[_along(axis, slice(at, min(at + some, last + 1), step))])
         place = part.argmax(axis, keepdims=True)
         best = np.take_along_axis(part, place, axis)
         if np.isnan(best).any():  # argmax finds the first
             back = part.shape[axis] - 1 - np.isnan(np.flip(part, axis)).argmax(axis, keepdims=True)
             place = np.where(np.isnan(best), back, place)
-        found = best, place * step + at
-        result = found if result is None else _better(*result, *found)
-    assert result is not None
-    return result
+        return best, place * step + at
+
+    return _best(map(of_part, range(first, last + 1, some)))

@@ -7,10 +7,11 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from .. import __version__
@@ -180,18 +181,24 @@ def _schedule(
         if stop.is_set():
             raise _Stopped
 
-    def submit(task: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        return pool.submit(_with_looks, pause, task, *arguments)
-
+    # Not ``wait``: Ctrl-C in the middle of it may leave locks held, and a worker waiting for them for ever.
+    done: SimpleQueue[Future[Any]] = SimpleQueue()
     running: dict[Future[Any], Work] = {}
+
+    def submit(work: Work, task: Callable[..., Any], *arguments: Any) -> None:
+        future = pool.submit(_with_looks, pause, task, *arguments)
+        running[future] = work
+        future.add_done_callback(done.put)
+
     more = True
     while more or running:
         while more and len(running) < 2 * jobs:
             work, piece = next(tasks, (None, (0, 0)))
             more = work is not None
             if work is not None:
-                running[submit(work.run, piece, pause)] = work
-        for future in wait(running, return_when=FIRST_COMPLETED).done:
+                submit(work, work.run, piece, pause)
+        if running:
+            future = done.get()
             work, record = running.pop(future), future.result()
             if record is not None:
                 yield work, record
@@ -199,7 +206,7 @@ def _schedule(
             advance(1 / len(work.pieces))
             work.left -= 1
             if not work.left:
-                running[submit(work.close, pause)] = work
+                submit(work, work.close, pause)
 
 
 def _with_looks(pause: Callable[[], None], task: Callable[..., Any], *arguments: Any) -> Any:

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.windows import Windows
-from .forward import forward_max
-from .places import Ints, ends_of
+from .forward import Ints, ends_of, forward_max
 
 Array = NDArray[Any]
 

@@ -8,10 +8,10 @@ from ..acl.launch import LAUNCH_CHECKS, Launch
 from ..acl.objects import AclTensor
 from ..base.dtypes import FORMATS
 from ..base.errors import AclnnError
-from ..base.products import ANY, Product, find_product
+from ..base.products import Product
 from ..base.status import ACLNN_SUCCESS
 from ..contract.engine import Broken, Check, first_violation, refusal
-from .model import Case, CaseTensor
+from .model import Case, CaseTensor, product_named
 
 # The rows of phase two that look at views and storage alone.
 _VIEW_CHECKS = tuple(c for c in LAUNCH_CHECKS if c.key in ("view-in-storage", "output-overlaps-itself"))
@@ -27,13 +27,9 @@ class Answer:
     broken: Broken | None = None
 
 
-def product_of(case: Case) -> Product:
-    return ANY if case.product is None else find_product(case.product)
-
-
 def judge(case: Case, product: Product | None = None) -> Answer:
     """The contract's answer to a case on its product, or on another one."""
-    call = Launch(case.operator, product or product_of(case), case.arguments)
+    call = Launch(case.operator, product or product_named(case.product), case.arguments)
     found = first_violation(call, case.operator.checks)
     if found is None:
         objects = {name: _placed(tensor) for name, tensor in case.tensors.items() if tensor is not None}

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..contract.operator import Operator
-from ..contract.parameters import Parameter, Role
-from ..operators import find_operator
+from ..contract.parameters import Parameter
 from ..precision.limits import ALIASES, STANDARDS
-from .building import default_values, make_case, make_tensor, make_values
+from .building import default_values, make_case, make_tensor, make_values, operator_named, results_of
 from .model import BadCase, Case, CaseTensor, Values
 
 _FACTS = ("name", "operator", "why", "product", "status", "standard", "seed")
@@ -37,10 +36,7 @@ def _object(line: str, where: str) -> dict[str, Any]:
 
 
 def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
-    try:
-        operator = find_operator(record.get("operator"))
-    except ValueError as error:
-        raise BadCase(f"{where}: {error}") from error
+    operator = operator_named(record.get("operator"), where)
     name = record.get("name", f"case_{number}")
     if not isinstance(name, str) or not name:
         raise BadCase(f"{where}: name: expected some text, got {name!r}")
@@ -72,16 +68,10 @@ def _tensor(operator: Operator, parameter: Parameter, record: Any, where: str) -
     strange = [key for key in record if key not in _TENSOR_KEYS]
     if strange:
         raise BadCase(f"{where}: {name}: unknown {strange[0]!r}; a tensor may have {', '.join(_TENSOR_KEYS)}")
-    data = record.get("data")
-    return make_tensor(
-        operator,
-        parameter,
-        where,
-        dtype=record.get("dtype"),
-        shape=record.get("shape"),
-        values=None if data is None else make_values(data, f"{where}: {name}: data"),
-        **{key: record[key] for key in ("format", "strides", "offset", "storage") if key in record},
-    )
+    fields = dict(record)
+    data = fields.pop("data", None)
+    values = None if data is None else make_values(data, f"{where}: {name}: data")
+    return make_tensor(operator, parameter, where, **fields, values=values)
 
 
 # Writing.
@@ -98,13 +88,12 @@ def as_record(case: Case) -> dict[str, Any]:
     record |= {fact: value for fact, value in facts.items() if value is not None}
     if case.seed:
         record["seed"] = case.seed
-    x = case.tensors[case.operator.by_role[Role.INPUT].name]
-    like_x = None if x is None else CaseTensor(x.dtype, x.shape, x.format)
+    results = results_of(case.operator, case.inputs, case.numbers, case.product)
     for parameter in case.operator.parameters:
         name = parameter.name
         if parameter.kind != "tensor":
             record[name] = case.numbers[name]
-        elif not parameter.output or case.tensors[name] != like_x:
+        elif not parameter.output or case.tensors[name] != results[name]:
             record[name] = _tensor_record(parameter, case.tensors[name])
     return record
 
@@ -113,11 +102,8 @@ def _tensor_record(parameter: Parameter, tensor: CaseTensor | None) -> dict[str,
     if tensor is None:
         return None
     record: dict[str, Any] = {"dtype": tensor.dtype, "shape": tensor.shape, "format": tensor.format}
-    for key, value, default in (("strides", tensor.strides, None), ("offset", tensor.offset, 0)):
-        if value != default:
-            record[key] = value
-    if tensor.storage is not None:
-        record["storage"] = tensor.storage
+    more = {"strides": tensor.strides, "offset": tensor.offset or None, "storage": tensor.storage}
+    record |= {key: value for key, value in more.items() if value is not None}
     if tensor.values != default_values(parameter):
         record["data"] = values_record(tensor.values)
     return record

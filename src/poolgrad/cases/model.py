@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..arrays.files import BadFile
 from ..base.dtypes import dtype_named
-from ..base.products import ANY, find_product
+from ..base.products import ANY, Product, find_product
 from ..base.status import ACLNN_SUCCESS
 from ..base.tensor import Tensor, contiguous_strides
 from ..contract.engine import Call, Value
@@ -23,6 +23,11 @@ Number = tuple[int, ...] | int | bool | None
 
 class BadCase(BadFile):
     """A case file that can't be used, in one line: where, what was expected, what is there."""
+
+
+def product_named(name: str | None) -> Product:
+    """The product of a case; without a name, what any of them accepts."""
+    return ANY if name is None else find_product(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,7 @@ class Case:
     @property
     def call(self) -> Call:
         """The call on its product."""
-        return Call(self.operator, ANY if self.product is None else find_product(self.product), self.arguments)
+        return Call(self.operator, product_named(self.product), self.arguments)
 
     @property
     def plane(self) -> int:

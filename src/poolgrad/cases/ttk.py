@@ -13,8 +13,7 @@ from typing import Any
 
 from ..contract.operator import Operator
 from ..contract.parameters import Role
-from ..operators import find_operator
-from .building import is_int, make_case, make_tensor, make_values
+from .building import OUR_NAMES, is_int, make_case, make_tensor, make_values, operator_named
 from .literals import NoLiteral, literal
 from .model import BadCase, Case, CaseTensor, Values
 
@@ -24,13 +23,10 @@ COLUMNS = (
     *("precision_tolerances", "absolute_precision"),
 )
 NEEDED = ("testcase_name", "api_name", "tensor_view_shapes", "tensor_dtypes")
-# Columns of our own, which tools that read by name do not see.
-_OURS = {"status": "expected_status", "product": "product", "seed": "seed", "why": "why"}
-OUR_COLUMNS = tuple(_OURS.values())
 _WORDS = ("testcase_name", "api_name", "product", "why")
 # Attributes may be spread over several columns.
 _ATTRIBUTES = ("attributes", *(f"attributes{number}" for number in range(1, 10)))
-_READ = {*COLUMNS, *OUR_COLUMNS, *_ATTRIBUTES} - {"precision_tolerances", "absolute_precision"}
+_READ = {*COLUMNS, *OUR_NAMES.values(), *_ATTRIBUTES} - {"precision_tolerances", "absolute_precision"}
 # The relative error and the share of failing elements that the standard "close" allows.
 _TOLERANCES = {"float16": 1e-3, "bfloat16": 1e-3}
 
@@ -84,11 +80,8 @@ def _case(cells: dict[str, str], where: str, seed: int) -> Case:
         raise BadCase(f"{where}: testcase_name is empty")
     where = f"{where}, {name!r}"
     row = {column: _cell(column, cell, where) for column, cell in cells.items() if column in _READ}
-    try:
-        operator = find_operator(row["api_name"])
-    except ValueError as error:
-        raise BadCase(f"{where}: {error}") from error
-    facts = {fact: row.get(key) for fact, key in _OURS.items()}
+    operator = operator_named(row["api_name"], where)
+    facts = {fact: row.get(key) for fact, key in OUR_NAMES.items()}
     if facts["seed"] is None:
         facts["seed"] = seed
     numbers = _attributes(operator, row, where)
@@ -134,29 +127,24 @@ def _tensors(operator: Operator, row: dict[str, Any], where: str) -> dict[str, C
             return [None] * len(names)
         return [None if entry in ((), []) else entry for entry in entries(column)]
 
-    shapes, dtypes = entries("tensor_view_shapes"), entries("tensor_dtypes")
-    columns = ("tensor_formats", "tensor_view_strides", "tensor_view_offsets", "tensor_storage_shapes")
-    formats, strides, offsets, storages = map(unless_empty, columns)
+    told = {
+        "shape": entries("tensor_view_shapes"),
+        "dtype": entries("tensor_dtypes"),
+        "format": ["ND" if f is None else f for f in unless_empty("tensor_formats")],  # which is what TTK passes
+        "strides": unless_empty("tensor_view_strides"),
+        "offset": unless_empty("tensor_view_offsets"),
+        "storage": unless_empty("tensor_storage_shapes"),
+    }
     ranges = _ranges(row.get("input_data_ranges"), len(names))
     if len(ranges) > len(names):
         raise BadCase(f"{where}: input_data_ranges: expected up to {len(names)} ranges, {of}, got {len(ranges)}")
-    return {
-        p.name: None
-        if shapes[i] is None
-        else make_tensor(
-            operator,
-            p,
-            where,
-            dtype=dtypes[i],
-            shape=shapes[i],
-            format="ND" if formats[i] is None else formats[i],  # which is what TTK passes
-            strides=strides[i],
-            offset=offsets[i],
-            storage=storages[i],
-            values=None if p.output or p.role is Role.INDICES else _values(ranges, i, f"{where}: {p.name}"),
-        )
-        for i, p in enumerate(operator.tensors)
-    }
+    tensors: dict[str, CaseTensor | None] = {}
+    for i, p in enumerate(operator.tensors):
+        fields = {field: column[i] for field, column in told.items()}
+        if fields["shape"] is not None and not p.output and p.role is not Role.INDICES:
+            fields["values"] = _values(ranges, i, f"{where}: {p.name}")
+        tensors[p.name] = None if fields["shape"] is None else make_tensor(operator, p, where, **fields)
+    return tensors
 
 
 def _check_outputs(operator: Operator, told: Any, where: str) -> None:

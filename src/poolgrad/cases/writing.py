@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 from ..contract.parameters import Role
 from .atk import atk_record, read_atk
+from .building import OUR_NAMES
 from .judging import judge
 from .lines import write_line
 from .model import BadCase, Case, CaseTensor
-from .ttk import COLUMNS, OUR_COLUMNS, read_ttk, ttk_row
+from .ttk import COLUMNS, read_ttk, ttk_row
 
 FORMATS = ("jsonl", "atk", "ttk")
-_HEADER = {column: column for column in (*COLUMNS, *OUR_COLUMNS)}
+_HEADER = {column: column for column in (*COLUMNS, *OUR_NAMES.values())}
 
 
 class LeftOut(NamedTuple):

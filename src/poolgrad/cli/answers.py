@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import typer
 from rich.markup import escape
 from rich.table import Table
 
@@ -11,20 +14,20 @@ from ..base.errors import AclnnError
 from ..base.products import ANY, Product
 from ..base.status import name_of
 from ..contract.operator import Operator
-from .terminal import screen
+from .terminal import NO, print_json, screen
 
 if TYPE_CHECKING:
+    from ..cases import Case
     from ..cases.judging import Answer
 
 
+def _data(operator: str | None, product: str | None, accepted: bool, status: int) -> dict[str, object]:
+    named = {"operator": operator, "product": product}
+    return {**named, "accepted": accepted, "status": status, "status_name": name_of(status)}
+
+
 def as_data(operator: Operator, product: Product, answer: Answer) -> dict[str, object]:
-    data: dict[str, object] = {
-        "operator": operator.name,
-        "product": None if product is ANY else product.name,
-        "accepted": answer.row is None,
-        "status": answer.status,
-        "status_name": name_of(answer.status),
-    }
+    data = _data(operator.name, None if product is ANY else product.name, answer.row is None, answer.status)
     if answer.row is not None and answer.broken is not None:
         data |= {
             "parameter": answer.broken.parameter,
@@ -41,15 +44,25 @@ def as_data(operator: Operator, product: Product, answer: Answer) -> dict[str, o
 
 def error_as_data(error: AclnnError) -> dict[str, object]:
     """A refusal that came while the call ran, in the same form."""
-    return {
-        "operator": error.operator,
-        "product": error.product,
-        "accepted": False,
-        "status": error.status,
-        "status_name": name_of(error.status),
-        "parameter": error.parameter,
-        "message": str(error),
-    }
+    data = _data(error.operator, error.product, False, error.status)
+    return data | {"parameter": error.parameter, "message": str(error)}
+
+
+@contextmanager
+def accepted(case: Case, as_json: bool) -> Iterator[dict[str, object]]:
+    """A block that computes the case, with the contract's answer; a refusal, before it or in it, ends the command."""
+    from ..cases.judging import judge
+
+    product, answer = case.call.product, judge(case)
+    data = as_data(case.operator, product, answer)
+    if answer.row is not None:
+        print_json(data) if as_json else show(case.operator, product, answer)
+        raise typer.Exit(NO)
+    try:
+        yield data
+    except AclnnError as error:  # what only the values can break: an index outside its plane
+        print_json(error_as_data(error)) if as_json else screen.print(f"refused: {error}", markup=False, soft_wrap=True)
+        raise typer.Exit(NO) from error
 
 
 def show(operator: Operator, product: Product, answer: Answer) -> None:

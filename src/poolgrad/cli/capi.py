@@ -186,13 +186,14 @@ def _compiled(source: Path) -> Path:
 
 def _self_test() -> str:
     """What is wrong, or nothing."""
-    from ..capi.environment import SELF_TEST, SELF_TEST_ANSWER
+    from ..capi.environment import self_test
 
+    text, expected = self_test()
     with tempfile.TemporaryDirectory() as directory:
         source, program = Path(directory) / "self_test.cpp", Path(directory) / "self_test"
-        source.write_text(SELF_TEST, "utf-8")
+        source.write_text(text, "utf-8")
         for command in (_compile_command([str(source), "-o", str(program)]), [str(program)]):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 return " ".join((done.stderr or done.stdout or f"exit code {done.returncode}").split())[:500]
-    return "" if done.stdout == SELF_TEST_ANSWER else f"expected {SELF_TEST_ANSWER!r}, got {done.stdout!r}"
+    return "" if done.stdout == expected else f"expected {expected!r}, got {done.stdout!r}"

@@ -6,11 +6,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.table import Table
 
 from .names import OPERATOR_HELP, operator_argument, operator_named
-from .terminal import AsJson, BadInput, print_json, screen
+from .terminal import AsJson, BadInput, option, print_json, screen
 
 _BY_SUFFIX = {".json": "atk", ".csv": "ttk", ".jsonl": "jsonl"}
 
@@ -18,17 +17,11 @@ _BY_SUFFIX = {".json": "atk", ".csv": "ttk", ".jsonl": "jsonl"}
 def cases(
     operator: Annotated[str, operator_argument("OP", OPERATOR_HELP, also=("all",))],
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write them to this file; else list them.", show_default=False
-        ),
+        Path | None, option("--output", "-o", metavar="FILE", help="Write them to this file; else list them.")
     ] = None,
     format: Annotated[
         str | None,
-        typer.Option(
-            help="atk (JSON), ttk (CSV) or jsonl (JSON lines); else by the file's name: .json, .csv, .jsonl.",
-            show_default=False,
-        ),
+        option(help="atk (JSON), ttk (CSV) or jsonl (JSON lines); else by the file's name: .json, .csv, .jsonl."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,8 +32,8 @@ def cases(
 
     Examples: `poolgrad cases AvgPool2dBackward`, `poolgrad cases all -o suite.jsonl`
     """
-    from ..arrays.files import whole_file
     from ..cases.suite import suite_of
+    from ..cases.work import write_text
     from ..cases.writing import FORMATS, written
     from ..operators import REGISTRY
 
@@ -60,8 +53,7 @@ def cases(
     if format not in FORMATS:
         raise BadInput(f"--format: expected one of {', '.join(FORMATS)}, got {format}")
     text, left_out = written(suite, format)
-    with whole_file(output, len(text)) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(output, text)
     count = len(suite) - len(left_out)
     if as_json:
         print_json(

@@ -16,7 +16,7 @@ from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION
 from ..contract.parameters import Parameter, Role
 from ..operators import find_operator
 from .answers import as_data, show
-from .line import DType, Format, IndicesDType, Line, Shape, takes_call
+from .line import Line, takes_call
 from .names import ProductName, operator_argument, operator_named, product_named
 from .terminal import NO, AsJson, BadInput, print_json, screen
 
@@ -39,12 +39,7 @@ def _described(parameter: Parameter) -> tuple[str, str]:
 @takes_call(_described)
 def check(
     operator: Annotated[str, operator_argument("OP|CASES", "The operator, or a case file.")],
-    tensors: dict[str, str],
-    numbers: dict[str, Any],
-    dtype: DType = None,
-    indices_dtype: IndicesDType = None,
-    format: Format = None,
-    shape: Shape = None,
+    words: dict[str, Any],
     product: ProductName = None,
     as_json: AsJson = False,
 ) -> None:
@@ -64,14 +59,14 @@ def check(
     `poolgrad check suite.json --product Ascend910B`
     """
     if _is_file(operator):
-        if given := ", ".join((*tensors, *numbers)):
+        if given := ", ".join((*words["tensors"], *words["numbers"])):
             raise BadInput(f"{operator}: a case file has its own tensors and numbers; leave out {given}")
         _check_file(operator, product, as_json)
         return
     from ..cases.judging import judge
 
     op = operator_named(operator)
-    case = Line(op, tensors, numbers, dtype, indices_dtype, format, shape).case()
+    case = Line(op, **words).case()
     wanted = (*PRODUCTS, ANY) if product is None else (product_named(product),)
     answers = {where: judge(case, where) for where in wanted}
     if as_json:
@@ -114,13 +109,13 @@ def _show_products(answers: Mapping[Product, Answer]) -> None:
 
 def _check_file(path: str, product: str | None, as_json: bool) -> None:
     from ..cases import read_cases
-    from ..cases.judging import judge, product_of, surprise
+    from ..cases.judging import judge, surprise
 
     cases = read_cases(path)
     table = Table(Column("case", overflow="fold"), "product", "expected", "status", "parameter", "rule", "source")
     records, surprises = [], []
     for case in cases:
-        where = product_of(case) if product is None else product_named(product)
+        where = product_named(case.product if product is None else product)
         answer, expected = judge(case, where), case.expected
         # A bad index shows only when the call runs; until then it is accepted.
         right = answer.status == (0 if expected == ACL_ERROR_RT_AICORE_EXCEPTION else expected)

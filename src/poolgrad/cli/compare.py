@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,17 +14,13 @@ from ..contract.checks import listed
 from ..precision.comparison import percent
 from ..precision.limits import LEVELS, STANDARDS
 from .line import integers
-from .terminal import NO, AsJson, BadInput, print_json, progress, screen
+from .terminal import NO, AsJson, BadInput, option, print_json, progress, screen
 
 if TYPE_CHECKING:
     from ..precision import Comparison
     from ..precision.comparing import Tensors
 
 _FILE = "an .npy file, or a .bin file with --dtype and --shape"
-
-
-def _option(*names: str, help: str, metavar: str | None = None) -> Any:
-    return typer.Option(*names, help=help, metavar=metavar, show_default=False)
 
 
 def compare(
@@ -36,19 +31,19 @@ def compare(
     ] = "mixed",
     third_party: Annotated[
         Path | None,
-        _option("--third-party", metavar="FILE", help="For cross_check and cross_check_ttk: another device's result."),
+        option("--third-party", metavar="FILE", help="For cross_check and cross_check_ttk: another device's result."),
     ] = None,
     level: Annotated[
         str, typer.Option(metavar="LEVEL", help=f"For cross_check and cross_check_ttk: {listed(LEVELS)}.")
     ] = "L1",
-    hf32: Annotated[bool, _option("--hf32", help="The float32 tensor was computed in HF32.")] = False,
-    dtype: Annotated[str | None, _option("--dtype", metavar="T", help="Type of what .bin files hold.")] = None,
+    hf32: Annotated[bool, option("--hf32", help="The float32 tensor was computed in HF32.")] = False,
+    dtype: Annotated[str | None, option("--dtype", metavar="T", help="Type of what .bin files hold.")] = None,
     golden_dtype: Annotated[
-        str | None, _option("--golden-dtype", metavar="T", help="Type of a golden .bin file, if it is a wider one.")
+        str | None, option("--golden-dtype", metavar="T", help="Type of a golden .bin file, if it is a wider one.")
     ] = None,
-    shape: Annotated[str | None, _option("--shape", metavar="SHAPE", help="Shape of what .bin files hold.")] = None,
+    shape: Annotated[str | None, option("--shape", metavar="SHAPE", help="Shape of what .bin files hold.")] = None,
     html: Annotated[
-        Path | None, _option("--html", metavar="FILE", help="Write a page with histogram and mismatch map.")
+        Path | None, option("--html", metavar="FILE", help="Write a page with histogram and mismatch map.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -101,8 +96,7 @@ def _judge(
     from ..precision.report import page
 
     judge = judge_for(tensors, standard, level=level, hf32=hf32)  # before any bar is drawn: it may refuse
-    with progress("comparing", tensors.actual.size * (1 if html is None else 2)) as bar:
-        advance = partial(bar.advance, bar.tasks[0].id)
+    with progress("comparing", tensors.actual.size * (1 if html is None else 2)) as advance:
         answer = judge_tensors(tensors, standard, level=level, hf32=hf32, advance=advance)
         if html is not None:
             _write(html, page(tensors, judge, answer, names, advance))

@@ -78,18 +78,14 @@ def _versions() -> Iterator[Finding]:
 
     yield Finding("poolgrad", __version__)
     yield Finding("Python", f"{platform.python_version()} ({sys.executable}), {platform.platform()}")
-    for name in NEEDED:
+    # All of them, so that pip looks for versions that go together.
+    advice = f"run: {shlex.quote(sys.executable)} -m pip install {' '.join(NEEDED)}"
+    for name in (*NEEDED, *OPTIONAL):
         try:
             yield Finding(name, metadata.version(name))
         except metadata.PackageNotFoundError:
-            # All of them, so that pip looks for versions that go together.
-            advice = f"run: {shlex.quote(sys.executable)} -m pip install {' '.join(NEEDED)}"
-            yield Finding(name, "missing", False, advice)
-    for name, use in OPTIONAL.items():
-        try:
-            yield Finding(name, metadata.version(name))
-        except metadata.PackageNotFoundError:
-            yield Finding(name, f"not installed; only for {use}")
+            without = Finding(name, "missing", False, advice)
+            yield without if name in NEEDED else Finding(name, f"not installed; only for {OPTIONAL[name]}")
 
 
 def _product() -> Finding:
@@ -153,7 +149,7 @@ def _self_test() -> str | Finding:
     from ..selftest.trials import trials
 
     every, failed, began = list(trials()), [], time.monotonic()
-    with progress("self-test (the first time kernels are compiled)", len(every)) as bar:
+    with progress("self-test (the first time kernels are compiled)", len(every)) as advance:
         for trial in every:
             try:
                 wrong = trial.run()
@@ -161,7 +157,7 @@ def _self_test() -> str | Finding:
                 wrong = f"{type(error).__name__}: {error}"
             if wrong:
                 failed.append(f"{trial.name}: {wrong}")
-            bar.advance(0)  # type: ignore[arg-type] # the number of the only task
+            advance(1)
     found = f"{len(every) - len(failed)} of {len(every)} trials agree with the reference"
     if not failed:
         return f"{found} ({time.monotonic() - began:.1f} s)"

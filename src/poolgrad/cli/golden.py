@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import TaskID
 
 from .names import ProductName, product_named
-from .terminal import NO, AsJson, BadInput, interruptible, print_json, progress, screen
+from .terminal import NO, AsJson, BadInput, interruptible, option, print_json, progress, screen
 
 CaseFile = Annotated[
     Path,
@@ -20,15 +19,13 @@ CaseFile = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(help="For cases that have no seed of their own.", min=0)]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Workers; all cores if not given.", show_default=False)]
+Jobs = Annotated[int | None, option(min=1, help="Workers; all cores if not given.")]
 
 
 @interruptible("what is finished is kept, and the same command goes on from there")
 def golden(
     cases: CaseFile,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where a directory per case goes.", show_default=False)
-    ],
+    output: Annotated[Path, option("--output", "-o", metavar="DIR", help="Where a directory per case goes.")],
     jobs: Jobs = None,
     seed: Seed = 0,
     product: ProductName = None,
@@ -48,18 +45,11 @@ def golden(
     from ..cases.judging import surprise
 
     name = None if product is None else product_named(product).name
+    facts = {"file": str(cases), "seed": seed, "product": name}
     try:
         found = read_cases(cases, seed=seed, product=name)
-        with progress("golden", len(found)) as bar:
-            result = make_golden(
-                found,
-                output,
-                jobs=jobs or default_jobs(),
-                facts={"file": str(cases), "seed": seed, "product": name},
-                advance=lambda cases: bar.advance(TaskID(0), cases),
-            )
-    except KeyboardInterrupt as error:
-        raise KeyboardInterrupt("what is finished is kept, and the same command goes on from there") from error
+        with progress("golden", len(found)) as advance:
+            result = make_golden(found, output, jobs=jobs or default_jobs(), facts=facts, advance=advance)
     except MemoryError as error:
         raise BadInput(f"there is not enough memory ({error}); use fewer --jobs") from error
     if as_json:

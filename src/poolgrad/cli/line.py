@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..base.dtypes import DTYPES, FORMATS, SHORT_NAMES
+from ..base.products import ANY, Product
 from ..contract.operator import Operator
 from ..contract.parameters import Parameter, Role
 from ..operators import REGISTRY
@@ -28,24 +29,13 @@ NULL = "null"
 # Types of tensors that do not hold the numbers that are pooled, if nobody says.
 OWN_TYPES = {Role.INDICES: "int32", Role.MASK: "int8"}
 
-Format = Annotated[
-    str | None,
-    typer.Option("--format", metavar="F", help="Format of all tensors, NHWC for instance.", show_default=False),
-]
-DType = Annotated[
-    str | None,
-    typer.Option(
-        "--dtype", metavar="T", help="Type of the tensors, and of what a .bin file holds.", show_default=False
-    ),
-]
-Shape = Annotated[
-    str | None,
-    typer.Option("--shape", metavar="SHAPE", help="Shape of what a .bin file holds.", show_default=False),
-]
-IndicesDType = Annotated[
-    str | None,
-    typer.Option("--indices-dtype", metavar="T", help="Type of the indices; int32 if absent.", show_default=False),
-]
+# Options that say something of all tensors: their metavar and help.
+COMMON = {
+    "dtype": ("T", "Type of the tensors, and of what a .bin file holds."),
+    "shape": ("SHAPE", "Shape of what a .bin file holds."),
+    "indices_dtype": ("T", "Type of the indices; int32 if absent."),
+    "format": ("F", "Format of all tensors, NHWC for instance."),
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +51,7 @@ class Line:
     shape: str | None = None  # of what .bin files hold
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)  # of the files that were named, by documented names
 
-    def case(self) -> Case:
+    def case(self, product: Product = ANY) -> Case:
         """The whole call, with the defaults of the Pythonic layer where the line is silent."""
         from ..cases.building import make_case
         from ..cases.model import BadCase
@@ -71,9 +61,8 @@ class Line:
             p.name: self.numbers[p.python_name] for p in self.operator.parameters if p.python_name in self.numbers
         }
         try:
-            return make_case(
-                self.operator, "the call", name="call", tensors=self._all_tensors(numbers), numbers=numbers
-            )
+            tensors, name = self._all_tensors(numbers), None if product is ANY else product.name
+            return make_case(self.operator, "the call", name="call", tensors=tensors, numbers=numbers, product=name)
         except BadCase as error:
             raise BadInput(self._by_options(str(error))) from error
 
@@ -183,8 +172,8 @@ class Line:
 def option(parameter: Parameter) -> str:
     """The option of a parameter.
 
-    >>> from ..contract.parameters import kernel_size
-    >>> option(kernel_size())
+    >>> from ..contract.parameters import KERNEL
+    >>> option(KERNEL)
     '--kernel-size'
     """
     return _option(parameter.python_name)
@@ -249,8 +238,8 @@ def parameters_of_all() -> dict[str, Parameter]:
 
 
 def takes_call(described: Described) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The command with an option for each parameter of any operator; what was given comes as its ``tensors``, texts by
-    Python names, and as its ``numbers``.
+    """The command with an option for each parameter of any operator, and with those of ``COMMON``. What was given comes
+    as its ``words``, all that a ``Line`` has besides the operator.
 
     ``described`` gives a tensor's metavar and help, or None for tensors that the command has no such option for.
     """
@@ -269,12 +258,21 @@ def takes_call(described: Described) -> Callable[[Callable[..., None]], Callable
             texts = {name: text for name in wanted if (text := given.pop(name)) is not None}
             tensors = {name: text for name, text in texts.items() if wanted[name].kind == "tensor"}
             numbers = {name: _value(wanted[name], text) for name, text in texts.items() if name not in tensors}
-            command(**given, tensors=tensors, numbers=numbers)
+            words = {name: given.pop(name) for name in COMMON} | {"tensors": tensors, "numbers": numbers}
+            command(**given, words=words)
+
+        def options(annotations: Mapping[str, Any]) -> list[inspect.Parameter]:
+            return [inspect.Parameter(name, keyword, default=None, annotation=a) for name, a in annotations.items()]
 
         keyword = inspect.Parameter.KEYWORD_ONLY
-        own = [p for name, p in signature.parameters.items() if name not in ("tensors", "numbers")]
-        options = [inspect.Parameter(n, keyword, default=None, annotation=a) for n, a in annotations.items()]
-        all_of_them = [p.replace(kind=keyword) for p in own] + options
+        common = {
+            name: Annotated[str | None, typer.Option(_option(name), metavar=metavar, help=help, show_default=False)]
+            for name, (metavar, help) in COMMON.items()
+        }
+        all_of_them = []
+        for parameter in signature.parameters.values():
+            all_of_them += options(common) if parameter.name == "words" else [parameter.replace(kind=keyword)]
+        all_of_them += options(annotations)
         del with_options.__wrapped__  # whose signature is another
         with_options.__signature__ = signature.replace(parameters=all_of_them)  # type: ignore[attr-defined]
         with_options.__annotations__ = {p.name: p.annotation for p in all_of_them}

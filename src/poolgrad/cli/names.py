@@ -9,11 +9,12 @@ import typer
 from ..base.products import ANY, PRODUCTS, Product, find_product
 from ..contract.operator import Operator
 from ..operators import REGISTRY, find_operator
-from .terminal import BadInput
+from .terminal import BadInput, option
 
 _SHORT = [name.removeprefix("aclnn") for name in REGISTRY]
 _OTHERWISE = [*REGISTRY, *(operator.python_name for operator in REGISTRY.values())]
 _PRODUCTS = ", ".join(product.name for product in PRODUCTS)
+_PRODUCT_HELP = f"Apply the contract of {_PRODUCTS}; names of SoCs and devices do too."
 
 
 def operator_argument(metavar: str, help: str, *, also: tuple[str, ...] = ()) -> Any:
@@ -35,13 +36,7 @@ OPERATOR_HELP = f"The operator: {', '.join(_SHORT)}; with aclnn in front, or as 
 OperatorName = Annotated[str, operator_argument("OP", OPERATOR_HELP)]
 ProductName = Annotated[
     str | None,
-    typer.Option(
-        "--product",
-        metavar="P",
-        help=f"Apply the contract of {_PRODUCTS}; names of SoCs and devices do too.",
-        autocompletion=_socs,
-        show_default=False,
-    ),
+    option("--product", metavar="P", help=_PRODUCT_HELP, autocompletion=_socs),
 ]
 
 

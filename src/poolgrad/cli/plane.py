@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.files import numpy_dtype
-from ..base.products import ANY, Product
 from ..base.windows import COUNT_PADDED, COUNT_VALID, Windows
+from ..cases.data import compute
 from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import is_channels_last, spatial_sizes
-from .computing import compute
 from .terminal import BadInput
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ class Side:
 
     size: int
     windows: list[range]
+    inside: list[range]  # of these positions, those that are no padding
     counts: list[int]
 
     @property
@@ -46,17 +46,10 @@ class Side:
     def behind(self) -> int:
         return max((w[-1] + 1 - self.size for w in self.windows if w), default=0)
 
-    def inside(self, window: int) -> range:
-        """The positions that are no padding."""
-        taken = self.windows[window]
-        first = taken.start % taken.step if taken.start < 0 else taken.start
-        return range(first, min(taken.stop, self.size), taken.step)
-
     def covered(self) -> Array:
         """How many windows hold each position."""
         times = np.zeros(self.size, np.int64)
-        for window in range(len(self.windows)):
-            inside = self.inside(window)
+        for inside in self.inside:
             times[inside.start : inside.stop : inside.step] += 1
         return times
 
@@ -106,7 +99,7 @@ class Plane:
             place = int(self.indices[depth, row, column]) - self.first_place
             inside = 0 <= place < self.rows.size * self.columns.size
             return [divmod(place, self.columns.size)] if inside else []
-        return [(h, w) for h in self.rows.inside(row) for w in self.columns.inside(column)]
+        return [(h, w) for h in self.rows.inside[row] for w in self.columns.inside[column]]
 
     def target(self, depth: int, row: int, column: int) -> tuple[int, ...]:
         """The place that a gradient's index names, as a position in its plane or volume."""
@@ -135,9 +128,9 @@ class Plane:
         return sum((Fraction(1, int(self.divisors[d, i, j])) for d, i, j in shares), Fraction(0))
 
 
-def plane_of(case: Case, product: Product, arrays: Mapping[str, Array], chosen: Sequence[int], seed: int) -> Plane:
+def plane_of(case: Case, arrays: Mapping[str, Array], chosen: Sequence[int], seed: int) -> Plane:
     """The plane that was chosen, of a call that the contract accepts."""
-    operator, call = case.operator, Call(case.operator, product, case.arguments)
+    operator, call = case.operator, case.call
     x, grad, out = operator.by_role[Role.INPUT], operator.by_role[Role.GRADIENT], operator.outputs[0]
     axes, last = len(operator.axes), is_channels_last(call)
     size, outs = (spatial_sizes(call, p) for p in (x, grad))
@@ -164,11 +157,11 @@ def plane_of(case: Case, product: Product, arrays: Mapping[str, Array], chosen: 
         indices = planes[name] if name in planes else _maxima(windows, size, planes.get(x.name), seed)
         inputs[name] = indices[None].astype(case.tensor(name).dtype)
     # A plane alone gives the same bits as among others.
-    result = compute(case, product, inputs)[0]
+    result = compute(case, inputs)[0]
     depths = [0] if layer is None else _depths(deep[0], layer, rows.size * columns.size, indices)
     place = f"{grad.name} {_times(outs)} → {out.name} {_times(size)}, plane {where} of {lead}"
     return Plane(
-        title=_title(case, product),
+        title=_title(case),
         names=(grad.name, out.name),
         place=place if layer is None else f"{place}, depth {layer} of {size[0]}",
         rows=rows,
@@ -202,7 +195,8 @@ def _chosen(chosen: Sequence[int], lead: Sequence[int], depth: Sequence[int]) ->
 def _side(windows: Windows, count_include_pad: object) -> Side:
     axis = windows.axis(COUNT_VALID if count_include_pad is False else COUNT_PADDED)
     places = [range(axis.start(o), axis.stop(o), windows.dilation) for o in range(axis.out)]
-    return Side(axis.size, places, [axis.count(o) for o in range(axis.out)])
+    inside = [windows.places(o) for o in range(axis.out)]
+    return Side(axis.size, places, inside, [axis.count(o) for o in range(axis.out)])
 
 
 def _depths(deep: Side, layer: int, plane: int, indices: Array | None) -> list[int]:
@@ -243,7 +237,7 @@ def _maxima(windows: Sequence[Windows], size: tuple[int, ...], x: Array | None, 
     return forward_with_indices(numbers, windows)[1]
 
 
-def _title(case: Case, product: Product) -> str:
+def _title(case: Case) -> str:
     words = []
     for p in case.operator.numbers:
         value = case.numbers[p.name]
@@ -253,7 +247,7 @@ def _title(case: Case, product: Product) -> str:
             words.append(p.name if value else f"no {p.name}")
         else:
             words.append(f"{p.name} {_times(value) if isinstance(value, tuple) else value}")
-    where = "" if product is ANY else f" on {product.name}"
+    where = f" on {case.product}" if case.product else ""
     return ", ".join([f"{case.operator.name}{where}", *words])
 
 

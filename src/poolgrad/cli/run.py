@@ -7,20 +7,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from ..base.errors import AclnnError
-from ..base.products import Product
-from ..contract.parameters import Parameter, Role
+from ..contract.parameters import Parameter
 from ..run.calls import one_or_all
-from .answers import as_data, error_as_data, show
-from .line import DType, Format, IndicesDType, Line, Shape, option, takes_call
+from . import terminal
+from .answers import accepted
+from .line import Line, option, takes_call
 from .names import OperatorName, ProductName, operator_named, product_named
-from .terminal import NO, AsJson, BadInput, percentage, print_json, screen
+from .terminal import AsJson, BadInput, percentage, print_json, screen
 
 if TYPE_CHECKING:
     from ..cases.model import Case, CaseTensor
 
+OUT_HELP = "Write the result to this .npy or .bin file; of several results, one for each in their order."
 FILE = "an .npy file, or a .bin file with --dtype and --shape"
 
 
@@ -35,22 +33,8 @@ def _described(parameter: Parameter) -> tuple[str, str] | None:
 @takes_call(_described)
 def run(
     operator: OperatorName,
-    tensors: dict[str, str],
-    numbers: dict[str, Any],
-    out: Annotated[
-        list[Path],
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Write the result to this .npy or .bin file; of several results, one for each in their order.",
-            show_default=False,
-        ),
-    ],
-    dtype: DType = None,
-    shape: Shape = None,
-    indices_dtype: IndicesDType = None,
-    format: Format = None,
+    out: Annotated[list[Path], terminal.option("--out", "-o", metavar="FILE", help=OUT_HELP)],
+    words: dict[str, Any],
     product: ProductName = None,
     as_json: AsJson = False,
 ) -> None:
@@ -66,30 +50,21 @@ def run(
     `poolgrad run MaxPool2dWithIndicesBackward --grad-output g.bin --dtype bfloat16 --shape 1,16,2,2
     --indices i.npy --x-shape 1,16,4,4 --kernel-size 2 --product "Ascend 950" -o golden.bin`
     """
-    from ..cases.judging import judge
-
     op, where = operator_named(operator), product_named(product)
-    line = Line(op, tensors, numbers, dtype, indices_dtype, format, shape)
-    case = line.case()
+    line = Line(op, **words)
+    case = line.case(where)
     files = _files(line, out)
     for parameter in op.inputs:
         if parameter.read and case.tensors[parameter.name] is not None and parameter.name not in line.arrays:
-            got = repr(tensors[parameter.python_name]) if parameter.python_name in tensors else "none"
+            got = repr(line.tensors[parameter.python_name]) if parameter.python_name in line.tensors else "none"
             raise BadInput(f"{option(parameter)}: expected {FILE}, got {got}")
-    answer = judge(case, where)
-    if answer.row is not None:
-        print_json(as_data(op, where, answer)) if as_json else show(op, where, answer)
-        raise typer.Exit(NO)
-    try:
-        _compute(case, where, line.arrays, files)
-    except AclnnError as error:  # what only the values can break: an index outside its plane
-        print_json(error_as_data(error)) if as_json else screen.print(f"refused: {error}", markup=False, soft_wrap=True)
-        raise typer.Exit(NO) from error
+    with accepted(case, as_json) as data:
+        _compute(case, line.arrays, files)
     results = [(str(path), tensor.dtype, tensor.shape) for path, tensor in _targets(case, files)]
     if as_json:
         keys = ("out", "dtype", "shape")
         told = {key: one_or_all(facts) for key, facts in zip(keys, zip(*results, strict=True), strict=True)}
-        print_json(as_data(op, where, answer) | told)
+        print_json(data | told)
     else:
         for file, type, sizes in results:
             screen.print(f"wrote {file}: {type} {sizes}", markup=False, soft_wrap=True)
@@ -118,16 +93,15 @@ def _targets(case: Case, files: Sequence[Path]) -> list[tuple[Path, CaseTensor]]
     return list(zip(files, (case.tensor(p.name) for p in case.operator.outputs), strict=True))
 
 
-def _compute(case: Case, product: Product, arrays: Mapping[str, Any], files: Sequence[Path]) -> None:
+def _compute(case: Case, arrays: Mapping[str, Any], files: Sequence[Path]) -> None:
     """The call, with the files' memory as its outputs."""
     from ..arrays.files import create_array
+    from ..cases.data import golden_whole
     from ..run.waiting import looking
-    from .computing import compute
 
     inputs = {p.name: arrays.get(p.name, case.tensor(p.name).shape) for p in case.operator.inputs}
-    options = {"data_format": case.of(Role.INPUT).format} if case.is_channels_last else {}
     with percentage(case.operator.name) as look, ExitStack() as opened:
         targets = _targets(case, files)
-        results = tuple(opened.enter_context(create_array(path, t.dtype, t.shape)) for path, t in targets)
+        results = [opened.enter_context(create_array(path, t.dtype, t.shape)) for path, t in targets]
         with looking(look):
-            compute(case, product, inputs, out=one_or_all(results), **options)
+            golden_whole(case, inputs | dict(zip(case.outputs, results, strict=True)))

@@ -38,9 +38,13 @@ screen = _Screen(highlight=False, width=None if sys.stdout and sys.stdout.isatty
 errors = Console(stderr=True, highlight=False)
 
 NO = 1  # the exit code of a command whose answer is no
-INTERRUPTED = 130  # and of one that Ctrl-C has ended
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def option(*names: str, help: str, **more: Any) -> Any:
+    """An option whose help says what its absence means."""
+    return typer.Option(*names, help=help, show_default=False, **more)
 
 
 class Interrupted(Exception):
@@ -62,15 +66,14 @@ def interruptible(advice: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        errors.print(f"poolgrad: interrupted; {advice}", markup=False, soft_wrap=True)
-        raise typer.Exit(INTERRUPTED) from error
+        raise Interrupted(advice) from error
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Progress]:
-    """A bar on stderr that vanishes when done, and is never there in pipes. Its only task has the number 0."""
+def progress(what: str, total: int) -> Iterator[Callable[[float], None]]:
+    """A bar on stderr that vanishes when done, and is never there in pipes; what is yielded takes it on by a number."""
     with _bar(what, total, MofNCompleteColumn()) as bar:
-        yield bar
+        yield lambda more: bar.advance(bar.task_ids[0], more)
 
 
 @contextmanager

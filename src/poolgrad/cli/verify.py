@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import TaskID
 from rich.text import Text
 
 from ..contract.checks import listed
 from ..precision.limits import ALIASES, STANDARDS
 from .golden import CaseFile, Jobs
-from .terminal import NO, AsJson, BadInput, interruptible, print_json, progress, screen
+from .terminal import NO, AsJson, BadInput, interruptible, option, print_json, progress, screen
 
 if TYPE_CHECKING:
     from ..cases.verification import Outcome
@@ -26,22 +25,10 @@ UNUSABLE = 2
 def verify(
     cases: CaseFile,
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="What golden made.", show_default=False)],
-    actual: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where the device's outputs are, if not in DIR.", show_default=False),
-    ] = None,
-    standard: Annotated[
-        str | None,
-        typer.Option(
-            help=f"{listed(STANDARDS)}; else the case's own, else mixed.",
-            show_default=False,
-        ),
-    ] = None,
+    actual: Annotated[Path | None, option(metavar="DIR", help="Where the device's outputs are, if not in DIR.")] = None,
+    standard: Annotated[str | None, option(help=f"{listed(STANDARDS)}; else the case's own, else mixed.")] = None,
     only_failed: Annotated[bool, typer.Option("--only-failed", help="Show no case that is as it should be.")] = False,
-    junit: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write all verdicts as JUnit XML, for CI.", show_default=False),
-    ] = None,
+    junit: Annotated[Path | None, option(metavar="FILE", help="Write all verdicts as JUnit XML, for CI.")] = None,
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
@@ -54,13 +41,12 @@ def verify(
 
     Example: `poolgrad verify suite.jsonl golden --actual from_device`
     """
-    from ..arrays.files import whole_file
     from ..cases import read_cases
     from ..cases.golden import default_jobs, read_manifest
     from ..cases.junit import junit as junit_xml
     from ..cases.verification import ORDER
     from ..cases.verification import verify as outcomes
-    from ..precision.limits import STANDARDS
+    from ..cases.work import write_text
 
     if standard is not None and standard not in (*STANDARDS, *ALIASES):
         raise BadInput(f"--standard: expected one of {', '.join(STANDARDS)}, got {standard}")
@@ -69,21 +55,13 @@ def verify(
     manifest = read_manifest(directory)
     found = read_cases(cases, seed=manifest["seed"], product=manifest["product"])
     results = []
-    with progress("verify", len(found)) as bar:
-        for outcome in outcomes(
-            found,
-            manifest["entries"],
-            directory,
-            actual or directory,
-            standard=standard,
-            jobs=jobs or default_jobs(),
-        ):
+    with progress("verify", len(found)) as advance:
+        where, workers = (directory, actual or directory), jobs or default_jobs()
+        for outcome in outcomes(found, manifest["entries"], *where, standard=standard, jobs=workers):
             results.append(outcome)
-            bar.advance(TaskID(0))
+            advance(1)
     if junit is not None:
-        text = junit_xml(results, {case.name: case.operator_name for case in found})
-        with whole_file(junit, len(text)) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(junit, junit_xml(results, {case.name: case.operator_name for case in found}))
     counted = Counter(outcome.verdict for outcome in results)
     totals = {verdict: counted[verdict] for verdict in ORDER}
     shown = sorted((o for o in results if o.failed or not only_failed), key=lambda outcome: outcome.rank)

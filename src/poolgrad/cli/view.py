@@ -9,12 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ..base.errors import AclnnError
 from ..contract.parameters import Parameter, Role
-from .answers import as_data, error_as_data, show
-from .line import DType, Format, IndicesDType, Line, Shape, integers, takes_call
+from .answers import accepted
+from .line import Line, integers, takes_call
 from .names import OperatorName, ProductName, operator_named, product_named
-from .terminal import NO, AsJson, BadInput, errors, print_json, screen
+from .terminal import AsJson, BadInput, errors, option, print_json, screen
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -35,19 +34,10 @@ def _described(parameter: Parameter) -> tuple[str, str] | None:
 @takes_call(_described)
 def view(
     operator: OperatorName,
-    tensors: dict[str, str],
-    numbers: dict[str, Any],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The picture: .png, .svg or .pdf.", show_default=False)
-    ],
-    plane: Annotated[
-        str, typer.Option("--plane", metavar="N,C[,D]", help="Which plane; the first if absent.", show_default=False)
-    ] = "",
+    out: Annotated[Path, option("--out", "-o", metavar="FILE", help="The picture: .png, .svg or .pdf.")],
+    words: dict[str, Any],
+    plane: Annotated[str, option("--plane", metavar="N,C[,D]", help="Which plane; the first if absent.")] = "",
     seed: Annotated[int, typer.Option("--seed", min=0, help="For the random numbers.")] = 0,
-    dtype: DType = None,
-    shape: Shape = None,
-    indices_dtype: IndicesDType = None,
-    format: Format = None,
     product: ProductName = None,
     as_json: AsJson = False,
 ) -> None:
@@ -69,28 +59,19 @@ def view(
         command = f"{shlex.quote(sys.executable)} -m pip install matplotlib"
         raise BadInput(f"pictures need matplotlib ({error}); run: {command}") from error
     from ..arrays.files import whole_file
-    from ..cases.judging import judge
     from .plane import plane_of
 
     op, where = operator_named(operator), product_named(product)
     if Role.GRADIENT not in op.by_role:
         raise BadInput(f"pictures show where gradients go, and {op.name} has none")
-    line = Line(op, tensors, numbers, dtype, indices_dtype, format, shape)
-    case = line.case()
-    answer = judge(case, where)
-    if answer.row is not None:
-        print_json(as_data(op, where, answer)) if as_json else show(op, where, answer)
-        raise typer.Exit(NO)
-    try:
-        with errors.status("drawing ..."):
-            shown = plane_of(case, where, line.arrays, integers(plane, "--plane"), seed)
-            with whole_file(out) as temporary:
-                draw(shown, temporary)
-    except AclnnError as error:
-        print_json(error_as_data(error)) if as_json else screen.print(f"refused: {error}", markup=False, soft_wrap=True)
-        raise typer.Exit(NO) from error
+    line = Line(op, **words)
+    case = line.case(where)
+    with accepted(case, as_json) as data, errors.status("drawing ..."):
+        shown = plane_of(case, line.arrays, integers(plane, "--plane"), seed)
+        with whole_file(out) as temporary:
+            draw(shown, temporary)
     if as_json:
         detail = "numbers" if is_small(shown) else "maps"
-        print_json(as_data(op, where, answer) | {"out": str(out), "plane": shown.place, "shows": detail})
+        print_json(data | {"out": str(out), "plane": shown.place, "shows": detail})
     else:
         screen.print(f"drew {shown.place} to {out}", markup=False, soft_wrap=True)

@@ -22,16 +22,15 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 Products = frozenset[Product]
 
 
-def listed(names: Iterable[object]) -> str:
+def listed(names: Iterable[object], word: str = "or") -> str:
     """'a, b or c'."""
-    texts = [str(name) for name in names]
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"
+    *most, last = map(str, names)
+    return f"{', '.join(most)} {word} {last}" if most else last
 
 
 def joined(names: Iterable[str]) -> str:
     """'a, b and c'."""
-    texts = list(names)
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+    return listed(names, "and")
 
 
 def shown(values: tuple[int, ...]) -> str:
@@ -256,6 +255,13 @@ def same(what: str, one_of: Parameter, like: Parameter, *, on: Products = EVERYW
         return like.output
 
     return Check(f"{first}-{what}-as-{second}", f"{what} of {first} = {what} of {second}", test, on=on, source=source)
+
+
+def all_same(
+    what: str, those: Iterable[Parameter], like: Parameter, *, on: Products = EVERYWHERE, source: str = DOCUMENT
+) -> tuple[Check, ...]:
+    """A row for each tensor that agrees with another one in ``what``."""
+    return tuple(same(what, one, like, on=on, source=source) for one in those)
 
 
 def rank_in(parameters: Sequence[Parameter], allowed: tuple[int, ...]) -> Check:

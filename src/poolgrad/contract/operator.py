@@ -48,6 +48,17 @@ class GraphOperator:
 
 # What most of them call the numbers of windows.
 IR_WINDOWS = {Role.KERNEL: "ksize", Role.STRIDE: "strides", Role.PADDING: "pads", Role.CEIL_MODE: "ceil_mode"}
+IR_MAXIMA = {Role.INPUT: "x", Role.GRADIENT: "grad", Role.INDICES: "argmax"}
+# Those that have a depth, and serve operators without one too.
+ADAPTIVE_MAX_POOL_3D_GRAD = GraphOperator("AdaptiveMaxPool3DGrad", IR_MAXIMA)
+AVG_POOL_3D_GRAD = GraphOperator(
+    "AvgPool3DGrad",
+    {Role.INPUT: "orig_input_shape", Role.GRADIENT: "grads"}
+    | IR_WINDOWS
+    | {Role.COUNT_INCLUDE_PAD: "count_include_pad", Role.DIVISOR: "divisor_override"},
+    words=("data_format",),
+    needs_data_format=True,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +79,7 @@ class Operator:
     sample: Sample = field(repr=False)
     # What results are like that nobody gave, as far as the call's other arguments tell.
     results: Callable[[Call], tuple[Tensor, ...]] = field(default=gradient_of_input, repr=False)
+    format_without_batch: str = ""  # of these tensors if they have no batch axis, where it is another
     channels_last: str = ""  # the format that it takes with channels last, if it does
     # What the first tensor is rounded to before anything else ("computed in X"); None where the product refuses that.
     rounding: Callable[[Call], str | None] = field(default=lambda call: "kept", repr=False)
@@ -83,6 +95,10 @@ class Operator:
     @cached_property
     def python_name(self) -> str:
         return snake_case(self.name.removeprefix("aclnn"))
+
+    def usual_format(self, rank: int) -> str:
+        """The format of tensors whose format nobody names."""
+        return self.format_without_batch if rank == len(self.axes) + 1 and self.format_without_batch else self.default_format
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:

@@ -1,4 +1,4 @@
-"""Parameters, their roles, and their vocabulary: each function makes one that many operators have.
+"""Parameters, their roles, and those that many operators have; one that only its name tells apart is a ``replace``.
 
 Below the doors nobody writes a parameter's name: code asks for roles.
 """
@@ -6,7 +6,7 @@ Below the doors nobody writes a parameter's name: code asks for roles.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -75,73 +75,37 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z\d])(?=[A-Z])", "_", name).lower()
 
 
-def gradient(name: str = "gradOutput") -> Parameter:
-    return Parameter(name, Role.GRADIENT, TENSOR, snake_case(name), "The gradient of the forward output.", REQUIRED)
-
-
-def pooled_input(name: str = "self") -> Parameter:
-    return Parameter(name, Role.INPUT, TENSOR, "x", "What is pooled.", REQUIRED)
-
-
-def described_input(name: str = "self") -> Parameter:
-    """The input of the forward pass as gradients take it: they need its shape, type and format, never its values."""
-    return Parameter(name, Role.INPUT, TENSOR, "x", "The forward input.", REQUIRED, read=False)
-
-
-def indices(name: str = "indices") -> Parameter:
-    return Parameter(name, Role.INDICES, TENSOR, snake_case(name), "Where the maxima stood.", REQUIRED)
-
-
 def result(name: str) -> Parameter:
     return Parameter(name, Role.RESULT, OUTPUT, "out", "The result.", read=False)
 
 
-def found_places(name: str) -> Parameter:
-    """The indices that a forward pass computes."""
+def places(name: str) -> Parameter:
+    """The indices that a forward pass finds."""
     return Parameter(name, Role.INDICES, OUTPUT, "out", "Where the maxima stand.", read=False)
 
 
-def output_size(name: str = "outputSize") -> Parameter:
-    return _ints(name, Role.OUTPUT_SIZE, "Size of the result: one number for each axis (H,W or D,H,W).", REQUIRED)
+GRAD = Parameter("gradOutput", Role.GRADIENT, TENSOR, "grad_output", "The gradient of the forward output.", REQUIRED)
+# As gradients take it: they need its shape, type and format, never its values.
+X = Parameter("self", Role.INPUT, TENSOR, "x", "The forward input.", REQUIRED, read=False)
+# As forward passes take it.
+POOLED = replace(X, help="What is pooled.", read=True)
+INDICES = Parameter("indices", Role.INDICES, TENSOR, "indices", "Where the maxima stood.", REQUIRED)
 
-
-def kernel_size(name: str = "kernelSize") -> Parameter:
-    return _ints(name, Role.KERNEL, "Size of a window: one number, or one for each axis (H,W or D,H,W).", REQUIRED)
-
-
-def stride(name: str = "stride", *, nullable: bool = False) -> Parameter:
-    help = "Distance of windows: one number, or one for each axis; the kernel's size if absent."
-    return Parameter(name, Role.STRIDE, INT_ARRAY, snake_case(name), help, (), nullable, optional=True)
-
-
-def padding(name: str = "padding") -> Parameter:
-    return _ints(name, Role.PADDING, "Padding on each side: one number, or one for each axis; 0 if absent.", (0,))
-
-
-def dilation(name: str = "dilation") -> Parameter:
-    help = "Distance of a window's elements: one number, or one for each axis; 1 if absent."
-    return _ints(name, Role.DILATION, help, (1,))
-
-
-def ceil_mode(name: str = "ceilMode") -> Parameter:
-    help = "Count windows that reach past the padded input; off if absent."
-    return Parameter(name, Role.CEIL_MODE, "bool", snake_case(name), help, False)
-
-
-def count_include_pad(name: str = "countIncludePad") -> Parameter:
-    help = "Let padding count in divisors; on if absent."
-    return Parameter(name, Role.COUNT_INCLUDE_PAD, "bool", snake_case(name), help, True)
-
-
-def divisor_override(name: str = "divisorOverride") -> Parameter:
-    help = "Divide by this instead of the window's size; 0, which is none, if absent."
-    return Parameter(name, Role.DIVISOR, "int64_t", snake_case(name), help, 0, optional=True)
-
-
-def cube_math_type(name: str = "cubeMathType") -> Parameter:
-    help = "0 KEEP_DTYPE, 1 ALLOW_FP32_DOWN_PRECISION, 2 USE_FP16, 3 USE_HF32; 0 if absent."
-    return Parameter(name, Role.CUBE_MATH_TYPE, "int8_t", snake_case(name), help, 0)
-
-
-def _ints(name: str, role: Role, help: str, default: Any) -> Parameter:
-    return Parameter(name, role, INT_ARRAY, snake_case(name), help, default)
+_HELP = "Size of a window: one number, or one for each axis (H,W or D,H,W)."
+KERNEL = Parameter("kernelSize", Role.KERNEL, INT_ARRAY, "kernel_size", _HELP, REQUIRED)
+_HELP = "Size of the result: one number for each axis (H,W or D,H,W)."
+OUTPUT_SIZE = Parameter("outputSize", Role.OUTPUT_SIZE, INT_ARRAY, "output_size", _HELP, REQUIRED)
+_HELP = "Distance of windows: one number, or one for each axis; the kernel's size if absent."
+STRIDE = Parameter("stride", Role.STRIDE, INT_ARRAY, "stride", _HELP, (), optional=True)
+_HELP = "Padding on each side: one number, or one for each axis; 0 if absent."
+PADDING = Parameter("padding", Role.PADDING, INT_ARRAY, "padding", _HELP, (0,))
+_HELP = "Distance of a window's elements: one number, or one for each axis; 1 if absent."
+DILATION = Parameter("dilation", Role.DILATION, INT_ARRAY, "dilation", _HELP, (1,))
+_HELP = "Count windows that reach past the padded input; off if absent."
+CEIL = Parameter("ceilMode", Role.CEIL_MODE, "bool", "ceil_mode", _HELP, False)
+_HELP = "Let padding count in divisors; on if absent."
+COUNT_PAD = Parameter("countIncludePad", Role.COUNT_INCLUDE_PAD, "bool", "count_include_pad", _HELP, True)
+_HELP = "Divide by this instead of the window's size; 0, which is none, if absent."
+DIVISOR = Parameter("divisorOverride", Role.DIVISOR, "int64_t", "divisor_override", _HELP, 0, optional=True)
+_HELP = "0 KEEP_DTYPE, 1 ALLOW_FP32_DOWN_PRECISION, 2 USE_FP16, 3 USE_HF32; 0 if absent."
+CUBE = Parameter("cubeMathType", Role.CUBE_MATH_TYPE, "int8_t", "cube_math_type", _HELP, 0)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 from ..base.dtypes import FORMATS, dtype_named
 from ..base.products import A2, A3, A950, ANY, INFERENCE, PRODUCTS, TRAINING, Product
 from ..base.tensor import Tensor, dense_strides
 from ..base.windows import Windows, pooled_size, spread
-from .checks import dims, joined, shown
+from .checks import dims, dtype_in, joined, shown
 from .engine import DOCUMENT, EVERYWHERE, SAFE, Broken, Call, Check, What
 from .parameters import Parameter, Role
 
-MODERN = frozenset((A2, A3, A950))
 CLASSIC = frozenset((INFERENCE, TRAINING))
+A2_A3 = frozenset((A2, A3))
+NOT_A2_A3 = frozenset((A950, ANY))  # where maxima have more types, and dilation
 NO_PRODUCT = frozenset((ANY,))
 ON_PRODUCTS = frozenset(PRODUCTS)
 
@@ -89,6 +91,13 @@ def pooled_results(call: Call) -> tuple[Tensor, ...]:
     dtypes = (index if p.role is Role.INDICES else x.dtype for p in call.operator.outputs)
     like = dataclasses.replace(x, shape=shape)
     return tuple(Tensor(dtype, shape, dense_strides(like, dtype.itemsize), x.format) for dtype in dtypes)
+
+
+def floats(parameters: Sequence[Parameter], *, no_bfloat16: frozenset[Product] = frozenset()) -> tuple[Check, ...]:
+    """Floats of 16 and 32 bits, and of 64 where no product is named; some products lack bfloat16."""
+    classic = (dtype_in(parameters, ("float32", "float16"), on=no_bfloat16),) if no_bfloat16 else ()
+    modern = dtype_in(parameters, HALVES_AND_FLOAT, on=ON_PRODUCTS - no_bfloat16)
+    return modern, *classic, dtype_in(parameters, EVERY_FLOAT, on=NO_PRODUCT)
 
 
 def same_batch_and_channels(tensor: Parameter, like: Parameter, *, source: str) -> Check:

@@ -16,23 +16,11 @@ for _module in pkgutil.iter_modules(__path__):
 
 LEAST_LIKENESS = 0.6  # of a name that was meant; what difflib calls close
 
-# CANN's pooling operators, and those of them that have no file here.
+# CANN's other pooling operators, as far as they have no file here.
 _FAMILY = (
-    "aclnnAvgPool2d",
-    "aclnnAvgPool3d",
-    "aclnnAvgPool3dBackward",
-    "aclnnAdaptiveAvgPool2d",
-    "aclnnAdaptiveAvgPool2dBackward",
-    "aclnnAdaptiveAvgPool3d",
-    "aclnnMaxPool",
-    "aclnnMaxPool2dWithIndices",
-    "aclnnMaxPool2dWithMask",
-    "aclnnMaxPool2dWithMaskBackward",
-    "aclnnMaxPool3dWithArgmax",
-    "aclnnMaxPool3dWithArgmaxBackward",
-    "aclnnAdaptiveMaxPool2d",
-    "aclnnAdaptiveMaxPool3d",
-    "aclnnAdaptiveMaxPool3dBackward",
+    *("aclnnAvgPool2d", "aclnnAvgPool3d", "aclnnAdaptiveAvgPool2d", "aclnnAdaptiveAvgPool3d", "aclnnMaxPool"),
+    *("aclnnMaxPool2dWithIndices", "aclnnMaxPool2dWithMask", "aclnnMaxPool2dWithMaskBackward"),
+    *("aclnnMaxPool3dWithArgmax", "aclnnAdaptiveMaxPool2d", "aclnnAdaptiveMaxPool3d"),
 )
 ABSENT = tuple(name for name in _FAMILY if name not in REGISTRY)
 
@@ -82,6 +70,3 @@ def _closest(wanted: str) -> str | None:
 
     best = max((*REGISTRY, *ABSENT), key=likeness)
     return best if likeness(best)[0] >= LEAST_LIKENESS else None
-
-
-__all__ = ["ABSENT", "REGISTRY", "find_operator", "told_absent"]

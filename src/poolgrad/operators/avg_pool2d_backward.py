@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..base.products import A2, A3, A950, ANY, INFERENCE, TRAINING, Product
@@ -11,7 +11,6 @@ from ..contract.checks import (
     at_most_half,
     between,
     dims,
-    dtype_in,
     format_in,
     format_needs_rank,
     length_in,
@@ -22,28 +21,14 @@ from ..contract.checks import (
     same,
 )
 from ..contract.engine import LIBRARY, SAFE, Broken, Call, Check
-from ..contract.operator import IR_WINDOWS, GraphOperator, Operator, Sample
-from ..contract.parameters import (
-    Role,
-    ceil_mode,
-    count_include_pad,
-    cube_math_type,
-    described_input,
-    divisor_override,
-    gradient,
-    kernel_size,
-    padding,
-    result,
-    stride,
-)
+from ..contract.operator import AVG_POOL_3D_GRAD, IR_WINDOWS, GraphOperator, Operator, Sample
+from ..contract.parameters import CEIL, COUNT_PAD, CUBE, DIVISOR, GRAD, KERNEL, PADDING, STRIDE, Role, X, result
 from ..contract.pooling import (
     CLASSIC,
-    EVERY_FLOAT,
-    HALVES_AND_FLOAT,
-    MODERN,
     NO_PRODUCT,
     ON_PRODUCTS,
     fixed_windows,
+    floats,
     is_pooled,
     same_batch_and_channels,
 )
@@ -53,9 +38,7 @@ from ..run.calls import Ints, call
 if TYPE_CHECKING:
     from ..cases.suite import Suite
 
-GRAD, X, KERNEL, STRIDE, PADDING = gradient(), described_input(), kernel_size(), stride(nullable=True), padding()
-CEIL, COUNT_PAD, DIVISOR, CUBE = ceil_mode(), count_include_pad(), divisor_override(), cube_math_type()
-OUT = result("gradInput")
+NULLABLE_STRIDE, OUT = replace(STRIDE, nullable=True), result("gradInput")
 TENSORS = (GRAD, X, OUT)
 
 # What gradOutput is rounded to, by product, dtype and cubeMathType 0 to 3; None: refused. The Ascend 950 has an
@@ -104,152 +87,72 @@ def cube_math_type_allowed() -> Check:
 def suite(cases: Suite) -> None:
     """Cases that usual suites leave out."""
     cases.base(cubeMathType=1)  # which every dtype has on every product
-    _windows(cases)
+    cases.fixed_windows()
+    cases.pooled("stride-null", "a null stride means kernelSize", (2, 3, 9, 6), kernelSize=(3, 2), stride=None)
+    _divisors(cases)
     _computation(cases)
-    _layouts(cases)
-    _refusals(cases)
-    _refused_tensors(cases)
+    cases.without_batch("NCHW", "NCL")
+    cases.averages()
+    cases.layouts()
+    refused = cases.refused
+    cases.refusals()
+    cases.refused_windows()
+    cases.refused_formats("ND", "NHWC", "NC1HWC0")
+    cases.formats_differ("NCL", "self")
+    refused("NCL-of-rank-4", "NCL has three axes", every={"format": "NCL"})
+    for product in (INFERENCE, TRAINING):
+        why = f"{product.name} has no bfloat16"
+        name = f"dtype-bfloat16-{product.name.replace(' ', '-')}"
+        refused(name, why, every={"dtype": "bfloat16"}, product=product.name)
+    refused("dtype-of-self", "self and gradInput differ in dtype", self={"dtype": "float16"})
+    empty = {"gradOutput": {"shape": (0, 3, 4, 4)}, "self": {"shape": (0, 3, 8, 8)}}
+    refused("empty-batch", "empty tensors", product=A2.name, **empty)
+    refused("empty-channels", "empty tensors", gradOutput={"shape": (2, 0, 4, 4)}, self={"shape": (2, 0, 8, 8)})
 
 
-def _windows(cases: Suite) -> None:
-    pooled = cases.pooled
-    window = {"kernelSize": (3, 3), "stride": (2, 2), "padding": (1, 1)}
+def _divisors(cases: Suite) -> None:
+    pooled, refused, shape = cases.pooled, cases.refused, (2, 3, 8, 8)
     for include in (True, False):
         word = "counts" if include else "does-not-count"
-        padding = {"countIncludePad": include, **window}
-        pooled(f"divisor-0-padding-{word}", "divisorOverride 0 means none", (2, 3, 9, 7), **padding)
+        window = {"kernelSize": (3, 3), "stride": (2, 2), "padding": (1, 1), "countIncludePad": include}
+        pooled(f"divisor-0-padding-{word}", "divisorOverride 0 means none", (2, 3, 9, 7), **window)
         why = "ceil mode's last window is cut off at input plus padding"
-        pooled(f"ceil-padding-{word}", why, (2, 3, 8, 8), ceilMode=True, **padding)
+        pooled(f"ceil-padding-{word}", why, shape, ceilMode=True, **window)
         why = "a given divisor makes countIncludePad irrelevant"
-        pooled(f"divisor-5-padding-{word}", why, (2, 3, 9, 7), divisorOverride=5, **padding)
-    pooled("divisor-negative", "a divisor may be negative", (2, 3, 8, 8), divisorOverride=-3)
-    pooled("divisor-255", "the largest divisor that every product takes", (2, 3, 8, 8), divisorOverride=255)
+        pooled(f"divisor-5-padding-{word}", why, (2, 3, 9, 7), divisorOverride=5, **window)
+    pooled("divisor-negative", "a divisor may be negative", shape, divisorOverride=-3)
+    pooled("divisor-255", "the largest divisor that every product takes", shape, divisorOverride=255)
     why = "a divisor that float32 can't hold exactly"
-    pooled("divisor-beyond-2-24", why, (2, 3, 8, 8), divisorOverride=2**24 + 1, product=A2.name)
-    pooled(
-        "lengths-1", "arrays of one value hold for both axes", (2, 3, 9, 9), kernelSize=(3,), stride=(2,), padding=(1,)
-    )
-    pooled("stride-empty", "an empty stride means kernelSize", (2, 3, 9, 6), kernelSize=(3, 2), stride=())
-    pooled("stride-null", "a null stride means kernelSize", (2, 3, 9, 6), kernelSize=(3, 2), stride=None)
-    why = "a ceil-mode window that would begin in the right padding is dropped"
-    pooled("ceil-dropped", why, (2, 3, 4, 4), kernelSize=(2, 2), stride=(3, 3), padding=(1, 1), ceilMode=True)
-    pooled("gaps", "a stride beyond the kernel leaves elements that get 0", (1, 2, 11, 11), stride=(4, 5))
-    pooled("overlap", "every element is in many windows", (1, 2, 12, 12), kernelSize=(7, 5), stride=(1, 1))
-    pooled(
-        "kernel-beyond-input",
-        "only padding makes it fit",
-        (1, 2, 3, 3),
-        kernelSize=(5, 5),
-        stride=(1, 1),
-        padding=(2, 2),
-    )
-    pooled("one-element", "the smallest tensors there are", (1, 1, 1, 1), kernelSize=(1, 1), stride=(1, 1))
-    pooled(
-        "odd-sizes",
-        "no size is a multiple of anything",
-        (3, 5, 17, 13),
-        kernelSize=(3, 4),
-        stride=(2, 3),
-        padding=(1, 2),
-    )
-    pooled("nan", "NaN reaches its window and nothing else", (1, 1, 8, 8), gradOutput={"values": math.nan})
-    pooled("inf", "Inf stays Inf, and does not become NaN", (1, 1, 8, 8), gradOutput={"values": math.inf})
+    pooled("divisor-beyond-2-24", why, shape, divisorOverride=2**24 + 1, product=A2.name)
+    refused("divisor-256", "a divisor beyond 255", divisorOverride=256, product=INFERENCE.name)
+    refused("divisor-minus-256", "a divisor below -255", divisorOverride=-256, product=TRAINING.name)
+    refused("int64-divisor", "a number beyond 64 bits", divisorOverride=-(2**63) - 1)
 
 
 def _computation(cases: Suite) -> None:
     """cubeMathType 0 to 3 by dtype and product; see the table of the contract."""
-    kept = {A2.name: "0123", A3.name: "0123", A950.name: "0123", INFERENCE.name: "12", TRAINING.name: "12"}
-    halves = {("float16", product): "012" for product in kept} | {
-        ("bfloat16", A2.name): "01",
-        ("bfloat16", A3.name): "01",
-        ("bfloat16", A950.name): "012",
-    }
-    for (dtype, product), allowed in {**{("float32", p): a for p, a in kept.items()}, **halves}.items():
-        for mode in range(4):
-            name = f"cube-{mode}-{dtype}-{product.replace(' ', '-')}"
-            why = f"cubeMathType {mode} with {dtype} on {product}"
-            options = {"cubeMathType": mode, "product": product, "every": {"dtype": dtype}}
-            if str(mode) in allowed:
-                cases.pooled(name, why, (1, 2, 8, 8), **options)
-            else:
-                cases.refused(name, f"{why} is refused", **options)
+    table = {"float32": {A2: "0123", A3: "0123", A950: "0123", INFERENCE: "12", TRAINING: "12"}}
+    table["float16"] = dict.fromkeys(table["float32"], "012")
+    table["bfloat16"] = {A2: "01", A3: "01", A950: "012"}
+    for dtype, modes in table.items():
+        for product, allowed in modes.items():
+            for mode in range(4):
+                name = f"cube-{mode}-{dtype}-{product.name.replace(' ', '-')}"
+                why = f"cubeMathType {mode} with {dtype} on {product.name}"
+                options = {"cubeMathType": mode, "product": product.name, "every": {"dtype": dtype}}
+                if str(mode) in allowed:
+                    cases.pooled(name, why, (1, 2, 8, 8), **options)
+                else:
+                    cases.refused(name, f"{why} is refused", **options)
     for mode in range(4):
         why = f"global pooling has rules of its own on Ascend 950: cubeMathType {mode}"
         whole = {"kernelSize": (8, 8), "stride": (1, 1), "cubeMathType": mode, "product": A950.name}
         cases.pooled(f"cube-{mode}-global", why, (1, 2, 8, 8), **whole)
     why = "bfloat16 in global pooling on Ascend 950 takes no float16 computation"
-    cases.refused(
-        "cube-2-global-bfloat16",
-        why,
-        kernelSize=(8, 8),
-        cubeMathType=2,
-        product=A950.name,
-        every={"dtype": "bfloat16"},
-        gradOutput={"shape": (2, 3, 1, 1)},
-    )
-
-
-def _layouts(cases: Suite) -> None:
-    for format in ("NCHW", "NCL"):
-        cases.pooled(f"rank-3-{format}", f"rank 3 is C, H, W, in {format}", (3, 8, 6), every={"format": format})
-    channels_last = {"strides": (192, 1, 24, 3), "storage": (384,)}
-    cases.add("channels-last", "views whose channels lie side by side", self=channels_last, gradInput=channels_last)
-    apart = {"strides": (192, 64, 16, 2), "storage": (384,), "offset": 1}
-    cases.add("strided-gradients", "gradOutput is every second element of something", gradOutput=apart)
-    backwards = {"strides": (-48, -16, -4, -1), "storage": (96,), "offset": 95}
-    cases.add("backwards", "gradOutput is read from its end", gradOutput=backwards)
-    broadcast = {"strides": (0, 0, 0, 0), "storage": (1,)}
-    cases.add("broadcast", "one number stands for all of gradOutput", gradOutput=broadcast)
-    wide = {"strides": (600, 200, 20, 2), "storage": (1200,), "offset": 3}
-    cases.add("strided-output", "memory between the output's elements is not touched", gradInput=wide)
-
-
-def _refusals(cases: Suite) -> None:
-    refused = cases.refused
-    cases.nulls()
-    refused("product", "the product does not have the operator", product="Atlas 200I/500 A2")
-    refused("int64-kernel", "a number beyond 64 bits", kernelSize=(2**63, 1))
-    refused("int64-divisor", "a number beyond 64 bits", divisorOverride=-(2**63) - 1)
-    refused("kernel-empty", "kernelSize has no value", kernelSize=())
-    refused("kernel-three", "kernelSize has three values", kernelSize=(2, 2, 2))
-    refused("kernel-zero", "a kernel of 0", kernelSize=(2, 0))
-    refused("stride-three", "stride has three values", stride=(2, 2, 2))
-    refused("stride-zero", "a stride of 0", stride=(0, 2))
-    refused("padding-empty", "padding has no value", padding=())
-    refused("padding-beyond-half", "padding is more than half the kernel", kernelSize=(3, 3), padding=(2, 2))
-    refused("padding-negative", "negative padding", padding=(0, -1))
-    refused("cube-4", "cubeMathType ends at 3", cubeMathType=4)
-    refused("cube-negative", "cubeMathType begins at 0", cubeMathType=-1)
-    refused("divisor-256", "a divisor beyond 255", divisorOverride=256, product=INFERENCE.name)
-    refused("divisor-minus-256", "a divisor below -255", divisorOverride=-256, product=TRAINING.name)
-
-
-def _refused_tensors(cases: Suite) -> None:
-    refused = cases.refused
-    cases.refused_planes()
-    refused("dtype-int32", "integers are not pooled", every={"dtype": "int32"})
-    for product in (INFERENCE.name, TRAINING.name):
-        why = f"{product} has no bfloat16"
-        refused(f"dtype-bfloat16-{product.replace(' ', '-')}", why, every={"dtype": "bfloat16"}, product=product)
-    refused("dtype-float64", "no product has float64", every={"dtype": "float64"}, product=A2.name)
-    refused("dtype-of-gradients", "gradOutput and gradInput differ in dtype", gradOutput={"dtype": "float16"})
-    refused("dtype-of-self", "self and gradInput differ in dtype", self={"dtype": "float16"})
-    for format in ("ND", "NHWC", "NC1HWC0"):
-        refused(f"format-{format}", f"{format} is not supported", every={"format": format})
-    refused("format-differs", "self and gradInput differ in format", self={"format": "NCL"})
-    refused("ranks-differ", "gradOutput has rank 3, self rank 4", gradOutput={"shape": (3, 4, 4)})
-    refused("size-negative", "a negative size", self={"shape": (2, 3, -8, 8)})
-    refused("shape-of-output", "gradInput has another shape than self", gradInput={"shape": (2, 3, 8, 9)})
-    refused(
-        "empty-batch",
-        "empty tensors",
-        gradOutput={"shape": (0, 3, 4, 4)},
-        self={"shape": (0, 3, 8, 8)},
-        product=A2.name,
-    )
-    refused("empty-channels", "empty tensors", gradOutput={"shape": (2, 0, 4, 4)}, self={"shape": (2, 0, 8, 8)})
-    refused("channels-differ", "gradOutput has other channels than self", gradOutput={"shape": (2, 4, 4, 4)})
-    refused("outside-storage", "the view of gradOutput ends behind its storage", gradOutput={"storage": (2, 3, 4, 3)})
+    one = {"kernelSize": (8, 8), "cubeMathType": 2, "gradOutput": {"shape": (2, 3, 1, 1)}, "product": A950.name}
+    cases.refused("cube-2-global-bfloat16", why, every={"dtype": "bfloat16"}, **one)
+    cases.refused("cube-4", "cubeMathType ends at 3", cubeMathType=4)
+    cases.refused("cube-negative", "cubeMathType begins at 0", cubeMathType=-1)
 
 
 OPERATOR = Operator(
@@ -257,14 +160,12 @@ OPERATOR = Operator(
     summary="the gradient of 2-D average pooling",
     header="aclnn_avgpool2d_backward.h",
     axes="HW",
-    parameters=(GRAD, X, KERNEL, STRIDE, PADDING, CEIL, COUNT_PAD, DIVISOR, CUBE, OUT),
+    parameters=(GRAD, X, KERNEL, NULLABLE_STRIDE, PADDING, CEIL, COUNT_PAD, DIVISOR, CUBE, OUT),
     products=(A2, A3, INFERENCE, TRAINING, A950),
     default_format="NCHW",
     windows=fixed_windows,
     rows=(
-        dtype_in(TENSORS, HALVES_AND_FLOAT, on=MODERN),
-        dtype_in(TENSORS, ("float32", "float16"), on=CLASSIC),
-        dtype_in(TENSORS, EVERY_FLOAT, on=NO_PRODUCT),
+        *floats(TENSORS, no_bfloat16=CLASSIC),
         same("dtype", GRAD, OUT),
         same("dtype", X, OUT),
         format_in(TENSORS, ("NCHW", "NCL"), source=LIBRARY),
@@ -326,14 +227,7 @@ OPERATOR = Operator(
             | {Role.DIVISOR: "divisor_override"},
             words=("padding_mode", "global_pooling", "exclusive", "data_format"),
         ),
-        GraphOperator(
-            "AvgPool3DGrad",
-            {Role.INPUT: "orig_input_shape", Role.GRADIENT: "grads"}
-            | IR_WINDOWS
-            | {Role.COUNT_INCLUDE_PAD: "count_include_pad", Role.DIVISOR: "divisor_override"},
-            words=("data_format",),
-            needs_data_format=True,
-        ),
+        AVG_POOL_3D_GRAD,
     ),
     sample=Sample(
         shapes={"gradOutput": (1, 16, 1, 1), "self": (1, 16, 4, 4), "gradInput": (1, 16, 4, 4)},

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..base.products import A2, A3, A950, ANY, TRAINING
+from ..base.products import A2, A3, A950
 from ..contract.checks import (
+    all_same,
     at_most_half,
     dtype_in,
     each,
@@ -19,25 +20,13 @@ from ..contract.checks import (
     same,
 )
 from ..contract.engine import LIBRARY, SAFE
-from ..contract.operator import IR_WINDOWS, GraphOperator, Operator, Sample
-from ..contract.parameters import (
-    Role,
-    ceil_mode,
-    described_input,
-    dilation,
-    gradient,
-    indices,
-    kernel_size,
-    padding,
-    result,
-    stride,
-)
+from ..contract.operator import IR_MAXIMA, IR_WINDOWS, GraphOperator, Operator, Sample
+from ..contract.parameters import CEIL, DILATION, GRAD, INDICES, KERNEL, PADDING, STRIDE, Role, X, result
 from ..contract.pooling import (
-    EVERY_FLOAT,
-    HALVES_AND_FLOAT,
-    NO_PRODUCT,
-    ON_PRODUCTS,
+    A2_A3,
+    NOT_A2_A3,
     fixed_windows,
+    floats,
     if_dtype,
     is_pooled,
     plane_below,
@@ -50,39 +39,33 @@ from ..run.calls import Ints, call
 if TYPE_CHECKING:
     from ..cases.suite import Suite
 
-GRAD, X, INDICES, OUT = gradient(), described_input(), indices(), result("gradInput")
-KERNEL, STRIDE, PADDING, DILATION, CEIL = kernel_size(), stride(), padding(), dilation(), ceil_mode()
+OUT = result("gradInput")
 ALL = (GRAD, X, INDICES, OUT)
 FORMATS = ("ND", "NCDHW", "NCHW")
-
-A2_A3 = frozenset((A2, A3))
-# Who has int64 indices, and dilation.
-NOT_A2_A3 = frozenset((A950, ANY))
 
 
 def suite(cases: Suite) -> None:
     """Cases that usual suites leave out."""
     add, pooled, refused = cases.add, cases.pooled, cases.refused
     cases.fixed_windows()
-    cases.layouts()
+    cases.without_batch(*FORMATS)
+    cases.halves()
     cases.maxima()
-    for format in FORMATS:
-        pooled(f"rank-4-{format}", f"rank 4 is C, D, H, W, in {format}", (3, 4, 8, 6), every={"format": format})
+    cases.layouts()
     add("NCDHW", "format NCDHW with rank 5", every={"format": "NCDHW"})
     why = "Ascend 950 takes dilation"
     window = {"kernelSize": (3, 2, 3), "dilation": (2, 3, 1), "stride": (1, 2, 2)}
     pooled("dilation-uneven", why, (1, 2, 9, 8, 7), product=A950.name, **window)
-    pooled("int64", "Ascend 950 takes int64 indices", (1, 2, 4, 4, 8), indices={"dtype": "int64"}, product=A950.name)
-    for dtype in ("float16", "bfloat16"):
-        why = f"{dtype} is summed in float32 and rounded once"
-        overlapping = {"kernelSize": (3, 3, 3), "stride": (1, 1, 1), "padding": (1, 1, 1)}
-        pooled(f"dtype-{dtype}", why, (1, 2, 4, 5, 6), floats={"dtype": dtype}, **overlapping)
+    add("int64", "Ascend 950 takes int64 indices", indices={"dtype": "int64"}, product=A950.name)
     pooled("empty-batch", "an empty batch is a success with nothing to do", (0, 3, 8, 8, 8))
     why = "no gradients: the whole output becomes 0, whatever the windows are"
     add("empty-gradients", why, gradOutput={"shape": (2, 3, 0, 4, 4)})
+    cases.refusals()
     cases.refused_windows()
-    cases.nulls()
-    refused("product", "the product does not have the operator", product=TRAINING.name)
+    cases.refused_formats("NDHWC", "FRACTAL_NZ")
+    cases.formats_differ("NCDHW", "gradOutput", "gradInput")
+    cases.formats_differ("NC1HWC0", "indices")
+    refused("NCHW-of-rank-5", "NCHW has four axes", every={"format": "NCHW"})
     for product in (A2, A3):
         why = f"{product.name} takes dilation 1 only"
         refused(f"dilation-{product.soc}", why, dilation=(2, 1, 1), product=product.name)
@@ -92,25 +75,8 @@ def suite(cases: Suite) -> None:
     why = "dilation steps over the whole input: no index could be right"
     empty = {"kernelSize": (2, 2, 2), "stride": (1, 2, 2), "padding": (1, 0, 0), "dilation": (2, 1, 1)}
     refused("window-empty", why, self={"shape": (2, 3, 1, 8, 8)}, product=A950.name, **empty)
-    refused("dtype-int32", "integers are not pooled", floats={"dtype": "int32"})
-    refused("dtype-float64", "no product has float64", floats={"dtype": "float64"}, product=A950.name)
-    refused("dtype-of-gradients", "gradOutput and self differ in dtype", gradOutput={"dtype": "float16"})
-    refused("dtype-of-output", "gradInput and self differ in dtype", gradInput={"dtype": "bfloat16"})
     refused("indices-float", "indices are integers", indices={"dtype": "float32"})
-    for parameter in ("gradOutput", "gradInput"):
-        refused(f"format-of-{parameter}", f"{parameter} and self differ in format", **{parameter: {"format": "NCDHW"}})
-    refused("format-of-indices", "indices have a private format", indices={"format": "NC1HWC0"})
-    for format in ("NDHWC", "FRACTAL_NZ"):
-        refused(f"format-{format}", f"{format} is not supported", every={"format": format})
-    refused("NCHW-of-rank-5", "NCHW has four axes", every={"format": "NCHW"})
-    refused("rank-3", "rank 3", every={"shape": (8, 8, 8)})
-    refused("ranks-differ", "self has rank 4, gradOutput rank 5", self={"shape": (3, 8, 8, 8)})
-    refused("size-negative", "a negative size", self={"shape": (2, 3, 8, -8, 8)})
-    why = "an index can't hold 2^31 places"
-    refused("volume-too-large", why, self={"shape": (2, 3, 2**11, 2**10, 2**10)})
-    refused("shape-of-indices", "indices have another shape than gradOutput", indices={"shape": (2, 3, 4, 4, 3)})
-    refused("shape-of-output", "gradInput has another shape than self", gradInput={"shape": (2, 3, 8, 9, 8)})
-    refused("batch-differs", "gradOutput has another batch than self", gradOutput={"shape": (1, 3, 4, 4, 4)})
+    refused("volume-too-large", "an index can't hold 2^31 places", self={"shape": (2, 3, 2**11, 2**10, 2**10)})
 
 
 OPERATOR = Operator(
@@ -123,14 +89,11 @@ OPERATOR = Operator(
     default_format="ND",
     windows=fixed_windows,
     rows=(
-        dtype_in((X,), HALVES_AND_FLOAT, on=ON_PRODUCTS),
-        dtype_in((X,), EVERY_FLOAT, on=NO_PRODUCT),
+        *floats((X,)),
         dtype_in((INDICES,), ("int32",), on=A2_A3),
         dtype_in((INDICES,), ("int32", "int64"), on=NOT_A2_A3),
-        same("dtype", GRAD, X),
-        same("dtype", OUT, X),
-        same("format", GRAD, X),
-        same("format", OUT, X),
+        *all_same("dtype", (GRAD, OUT), X),
+        *all_same("format", (GRAD, OUT), X),
         format_in((X,), FORMATS, source=SAFE),
         format_in((INDICES,), FORMATS, source=SAFE),
         rank_in((GRAD, OUT, INDICES, X), (4, 5)),
@@ -164,7 +127,7 @@ OPERATOR = Operator(
     ir=(
         GraphOperator(
             "MaxPool3DGradWithArgmax",
-            {Role.INPUT: "x", Role.GRADIENT: "grad", Role.INDICES: "argmax"} | IR_WINDOWS | {Role.DILATION: "dilation"},
+            IR_MAXIMA | IR_WINDOWS | {Role.DILATION: "dilation"},
             words=("data_format",),
         ),
     ),

@@ -133,35 +133,28 @@ def judge_for(tensors: Tensors, standard: str, *, level: str = "L1", hf32: bool 
             f"golden must be {dtype}, as actual is, by binary_ttk; got {tensors.golden.dtype.name}. "
             "Use binary, or convert one of them first."
         )
-    return _judge(name, "HF32" if hf32 else dtype, level)
-
-
-def _judge(name: str, row: str, level: str) -> Judge:
+    row = "HF32" if hf32 else dtype
     try:
-        match name:
-            case "mixed":
-                return Mixed(MIXED[row])
-            case "mixed_ttk":
-                return Mixed(MIXED_TTK[row])
-            case "stat_rel_err":
-                return StatRelErr(STAT_REL_ERR[row])
-            case "close":
-                return Close(CLOSE[row])
-            case "close_ttk":
-                return CloseTtk(CLOSE[row], in_float16=row == "float16")
-            case "cosine":
-                return Cosine()
-            case "cosine_ttk":
-                return CosineTtk()
-            case "binary" | "binary_ttk":
-                return Binary()
-            case "cross_check":
-                return CrossCheck(CROSS_SMALL[row], CROSS_RATIOS[level])
-            case _:
-                return CrossCheckTtk(CROSS_SMALL[row], CROSS_RATIOS[level])
+        return _JUDGES[name](row, level)
     except KeyError:
-        hint = "Use mixed." if row == "HF32" else "Use binary."
+        hint = "Use mixed." if hf32 else "Use binary."
         raise NotComparable(f"the standard {name} has no thresholds for {row}. {hint}") from None
+
+
+# By their names: a judge from the row of its table of limits, and from the level.
+_JUDGES: dict[str, Callable[[str, str], Judge]] = {
+    "mixed": lambda row, level: Mixed(MIXED[row]),
+    "mixed_ttk": lambda row, level: Mixed(MIXED_TTK[row]),
+    "stat_rel_err": lambda row, level: StatRelErr(STAT_REL_ERR[row]),
+    "close": lambda row, level: Close(CLOSE[row]),
+    "close_ttk": lambda row, level: CloseTtk(CLOSE[row], in_float16=row == "float16"),
+    "cosine": lambda row, level: Cosine(),
+    "cosine_ttk": lambda row, level: CosineTtk(),
+    "binary": lambda row, level: Binary(),
+    "binary_ttk": lambda row, level: Binary(),
+    "cross_check": lambda row, level: CrossCheck(CROSS_SMALL[row], CROSS_RATIOS[level]),
+    "cross_check_ttk": lambda row, level: CrossCheckTtk(CROSS_SMALL[row], CROSS_RATIOS[level]),
+}
 
 
 def _check_types(tensors: Tensors) -> None:

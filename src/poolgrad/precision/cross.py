@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from .errors import Bools, Errors, Floats, count
-from .judges import Judge, Number
+from .errors import Errors, Floats, count
+from .judges import Number, OfWholeTensors
 from .limits import RatioLimits, SmallLimits
 from .sums import ProductSum, root_of_mean_square, total
 from .tally import Peak, Tally
@@ -20,13 +20,8 @@ _NAMES = {
 }
 
 
-class CrossCheck(Judge):
-    """Figures of two tensors against the same golden one, and their ratios.
-
-    No element passes or fails by itself: those that equal their golden value are counted.
-    """
-
-    judges_elements = False
+class CrossCheck(OfWholeTensors):
+    """Figures of two tensors against the same golden one, and their ratios."""
 
     def __init__(self, small: SmallLimits, ratios: RatioLimits) -> None:
         self.small, self.limits = small, ratios
@@ -48,10 +43,6 @@ class CrossCheck(Judge):
     def taken_as(self, name: str, theirs: Number) -> Number:
         """What a figure of the third party's counts as."""
         return theirs
-
-    def passes(self, errors: Errors, relative: Floats) -> Bools:
-        equal: Bools = errors.absolute == 0
-        return equal
 
     def badness(self, errors: Errors, relative: Floats) -> Floats:
         return relative

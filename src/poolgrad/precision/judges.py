@@ -156,10 +156,18 @@ class Close(_Tolerant):
         return []
 
 
-class Cosine(Judge):
-    """The same direction. No element passes or fails by itself: those that equal their golden value are counted."""
+class OfWholeTensors(Judge):
+    """No element passes or fails by itself: those that equal their golden value are counted."""
 
     judges_elements = False
+
+    def passes(self, errors: Errors, relative: Floats) -> Bools:
+        equal: Bools = errors.absolute == 0
+        return equal
+
+
+class Cosine(OfWholeTensors):
+    """The same direction."""
 
     def __init__(self) -> None:
         self.products, self.squares, self.golden_squares = ProductSum(), ProductSum(), ProductSum()
@@ -174,10 +182,6 @@ class Cosine(Judge):
 
     def figures(self) -> dict[str, Number]:
         return {"cosine_distance": self.distance}
-
-    def passes(self, errors: Errors, relative: Floats) -> Bools:
-        equal: Bools = errors.absolute == 0
-        return equal
 
     def badness(self, errors: Errors, relative: Floats) -> Floats:
         return errors.absolute

@@ -40,7 +40,7 @@ LOOK_AFTER = 1 << 18
 
 
 class Task:
-    """A plan as compiled code is told it: made once, run any number of times."""
+    """A plan as compiled code reads it: made once, run any number of times."""
 
     __slots__ = ("_enter", "_memory", "address", "helpers", "large", "plan", "quick")
 
@@ -51,15 +51,15 @@ class Task:
         self.large = plan.scratch_bytes > KEPT_SCRATCH
         tensors = [plan.call.tensor(name) for name in plan.tensors]
         self._memory = np.zeros(1, TASK)
-        told = self._memory[0]
-        told["kernel"], told["tensors"] = kernel_address(plan.kernel, plan.compute), len(tensors)
-        told["double"], told["record"] = plan.compute == FLOAT64.name, plan.record.ctypes.data
-        told["units"], told["parts"] = plan.units, plan.parts
-        told["grain"] = plan.grain
-        told["part_bytes"], told["integer_bytes"] = plan.part_bytes, 8 * plan.integers
-        told["outputs"], told["nested"] = len(plan.call.operator.outputs), plan.nested_outputs
+        fields = self._memory[0]
+        fields["kernel"], fields["tensors"] = kernel_address(plan.kernel, plan.compute), len(tensors)
+        fields["double"], fields["record"] = plan.compute == FLOAT64.name, plan.record.ctypes.data
+        fields["units"], fields["parts"] = plan.units, plan.parts
+        fields["grain"] = plan.grain
+        fields["part_bytes"], fields["integer_bytes"] = plan.part_bytes, 8 * plan.integers
+        fields["outputs"], fields["nested"] = len(plan.call.operator.outputs), plan.nested_outputs
         for place, tensor in enumerate(tensors):
-            told["lows"][place], told["highs"][place] = tensor.byte_range
+            fields["lows"][place], fields["highs"][place] = tensor.byte_range
         self.address: int = self._memory.ctypes.data
         self._enter, _ = load_run()
 
@@ -79,15 +79,15 @@ class Task:
     def _run_for_long(self, form: int, one: int, two: int, three: int) -> int:
         """The same if it may take long: whatever is raised meanwhile, as by Ctrl-C, stops it."""
         plan, control = self.plan, Control(self.plan.units)
-        record, told = plan.record.copy(), self._memory.copy()
+        record, memory = plan.record.copy(), self._memory.copy()
         record["control"] = control.address
         row = int(record["size"][0][2]) * plan.grain
         record["pace"] = power_of_two(max(1, LOOK_AFTER // row)) - 1
-        told["record"] = record.ctypes.data
+        memory["record"] = record.ctypes.data
         team = threads.team_for(self.helpers) if self.helpers else 0
         address, _scratch = _new_scratch(plan.scratch_bytes)
         begun = time.perf_counter()
-        answer = control.wait_for(partial(self._enter, told.ctypes.data, address, team, form, one, two, three))
+        answer = control.wait_for(partial(self._enter, memory.ctypes.data, address, team, form, one, two, three))
         took = time.perf_counter() - begun
         self.quick = answer == DONE and took < QUICK_SECONDS and plan.traffic < PERHAPS_SLOW
         return answer

@@ -14,13 +14,13 @@ from .execute import Task
 
 
 class Prepared:
-    """A plan, and its task once it is to run. ``passed`` is for the documented layer: the last launch that was good."""
+    """A plan, and its task once it is to run. ``last_launch`` is for the documented layer, which says what it is."""
 
-    __slots__ = ("_task", "passed", "plan")
+    __slots__ = ("_task", "last_launch", "plan")
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.passed: Any = None
+        self.last_launch: Any = None
         self._task: Task | None = None
 
     @property

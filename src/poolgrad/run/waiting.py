@@ -2,8 +2,8 @@
 
 Python runs handlers of signals in its main thread, between two steps of Python code, and a call of compiled code is one
 step. So a run that may be long gets a thread of its own, and the caller waits for it in Python. If waiting ends with an
-exception, the run is told to stop, which kernels notice soon (kernels/stopping.py), and the caller waits until it has:
-nobody writes into an output after its call has ended.
+exception, the run is told to stop, which kernels notice soon (kernels/runtime/stopping.py), and the caller waits until
+it has: nobody writes into an output after its call has ended.
 """
 
 from __future__ import annotations

@@ -45,18 +45,22 @@ class Trial(NamedTuple):
 
 
 class _Windows(NamedTuple):
-    """Planes and their windows, along D, H and W; operators that pool two axes take the last two of each."""
+    """Planes and their windows, along D, H and W; operators that pool two axes take the last two of each.
+
+    Adaptive windows have no numbers, and there are as many of them as ``out`` says.
+    """
 
     name: str
     lead: tuple[int, int]
     sizes: Sizes
-    kernel: Sizes
-    stride: Sizes
+    kernel: Sizes = (0, 0, 0)
+    stride: Sizes = (0, 0, 0)
     pad: Sizes = (0, 0, 0)
     ceil_mode: bool = False
     count_include_pad: bool = True
     divisor: int = 0
     channels_last: bool = False
+    out: Sizes | None = None
 
 
 _FIXED = (
@@ -73,24 +77,14 @@ _FIXED = (
 )
 
 
-class _Adaptive(NamedTuple):
-    """The same with as many windows as there are gradients."""
-
-    lead: tuple[int, int]
-    sizes: Sizes
-    out: Sizes
-    channels_last: bool = False
-
-    @property
-    def name(self) -> str:
-        return f"{self.sizes} from {self.out}"
-
-
-_ADAPTIVE = (
-    _Adaptive((1, 2), (3, 5, 7), (2, 3, 4)),
-    _Adaptive((1, 1), (2, 4, 8), (1, 2, 4)),
-    _Adaptive((1, 1), (2, 2, 3), (3, 5, 4)),
-    _Adaptive((1, 4), (5, 7, 10), (2, 3, 4)),
+_ADAPTIVE = tuple(
+    _Windows(f"{sizes} from {out}", lead, sizes, out=out)
+    for lead, sizes, out in (
+        ((1, 2), (3, 5, 7), (2, 3, 4)),
+        ((1, 1), (2, 4, 8), (1, 2, 4)),
+        ((1, 1), (2, 2, 3), (3, 5, 4)),
+        ((1, 4), (5, 7, 10), (2, 3, 4)),
+    )
 )
 
 
@@ -103,7 +97,7 @@ def trials() -> Iterator[Trial]:
 
 
 def _gradients_of(operator: Operator) -> Iterator[Trial]:
-    windows: tuple[_Windows | _Adaptive, ...] = _FIXED if Role.KERNEL in operator.by_role else _ADAPTIVE
+    windows = _FIXED if Role.KERNEL in operator.by_role else _ADAPTIVE
     cell = support(operator, ANY)
     for dtype in FORMATS:
         for case in windows if dtype.name in cell.dtypes else ():
@@ -134,7 +128,7 @@ class _Call(NamedTuple):
     """An operator over the axes that it pools, and its reference."""
 
     operator: Operator
-    case: _Windows | _Adaptive
+    case: _Windows
 
     @property
     def axes(self) -> int:
@@ -147,8 +141,6 @@ class _Call(NamedTuple):
     @property
     def numbers(self) -> dict[str, Any]:
         """What describes the windows, by Python names."""
-        if isinstance(self.case, _Adaptive):
-            return {}
         case, axes = self.case, self.axes
         of_role = {
             Role.KERNEL: case.kernel[-axes:],
@@ -164,7 +156,7 @@ class _Call(NamedTuple):
     def out(self) -> tuple[int, ...]:
         """How many windows there are along each axis."""
         case, axes = self.case, self.axes
-        if isinstance(case, _Adaptive):
+        if case.out is not None:
             return case.out[-axes:]
         along = zip(case.sizes, case.kernel, case.stride, case.pad, strict=True)
         return tuple(reference.pooled_size(*numbers, ceil_mode=case.ceil_mode) for numbers in along)[-axes:]
@@ -203,7 +195,7 @@ def _numbers(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     return (random.standard_normal(shape) * 2.0 ** random.integers(-4, 5, shape)).astype(dtype)
 
 
-def _average(operator: Operator, case: _Windows | _Adaptive, dtype: np.dtype[Any]) -> str | None:
+def _average(operator: Operator, case: _Windows, dtype: np.dtype[Any]) -> str | None:
     call = _Call(operator, case)
     grad = _numbers((*case.lead, *call.out), dtype)
     wanted = reference.exact(call.slow, grad)
@@ -223,10 +215,10 @@ def _average(operator: Operator, case: _Windows | _Adaptive, dtype: np.dtype[Any
     return None
 
 
-def _maximum(operator: Operator, case: _Windows | _Adaptive, dtype: np.dtype[Any], index: np.dtype[Any]) -> str | None:
+def _maximum(operator: Operator, case: _Windows, dtype: np.dtype[Any], index: np.dtype[Any]) -> str | None:
     call = _Call(operator, case)
     x = _numbers(call.shape, np.dtype(np.float64))
-    if isinstance(case, _Adaptive):
+    if case.out is not None:
         indices = reference.adaptive_max_pool_indices(x, call.out)
     else:
         numbers = (case.kernel[-call.axes :], case.stride[-call.axes :], case.pad[-call.axes :])

@@ -12,6 +12,8 @@ import pytest
 from capi.faults.test_forks import lines
 from capi.traces import Traces
 
+NO_NUMPY = "ModuleNotFoundError: No module named numpy"
+
 
 def test_server_killed_between_calls(ends: Path, traces: Traces) -> None:
     with traces.start(ends, "go-on-without-server") as process:
@@ -95,30 +97,20 @@ def test_an_interpreter_that_is_none(python: str, ends: Path, traces: Traces) ->
     assert "POOLGRAD_PYTHON" in done.stderr or python in done.stderr
 
 
-def test_an_interpreter_that_kills_itself(ends: Path, tmp_path: Path, traces: Traces) -> None:
-    script = tmp_path / "python"
-    script.write_text("#!/bin/sh\nkill -9 $$\n")
-    script.chmod(0o755)
-    done = traces.run(ends, "plain", env={"POOLGRAD_PYTHON": str(script)})
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        pytest.param("kill -9 $$", "aclInit", id="kills itself"),
+        pytest.param("exec sleep 1000", "{script}", id="never comes to the point"),
+        pytest.param(f'echo "{NO_NUMPY}" >&2\nexit 1', NO_NUMPY, id="lacks packages, and says so"),
+    ],
+)
+def test_an_interpreter_that_does_not_serve(script: str, said: str, ends: Path, tmp_path: Path, traces: Traces) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{script}\n")
+    python.chmod(0o755)
+    patience = {"POOLGRAD_START_SECONDS": "1"} if "sleep" in script else {}
+    done = traces.run(ends, "plain", env={"POOLGRAD_PYTHON": str(python), **patience})
     assert (done.returncode, done.stdout) == (1, "")
     assert "aclInit" in done.stderr
-
-
-def test_an_interpreter_that_never_comes_to_the_point(ends: Path, tmp_path: Path, traces: Traces) -> None:
-    script = tmp_path / "python"
-    script.write_text("#!/bin/sh\nexec sleep 1000\n")
-    script.chmod(0o755)
-    done = traces.run(ends, "plain", env={"POOLGRAD_PYTHON": str(script), "POOLGRAD_START_SECONDS": "1"})
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "aclInit" in done.stderr
-    assert str(script) in done.stderr
-
-
-def test_an_interpreter_without_the_packages(ends: Path, tmp_path: Path, traces: Traces) -> None:
-    """Python, but NumPy can't be found: its own words reach the user."""
-    script = tmp_path / "python"
-    script.write_text('#!/bin/sh\necho "ModuleNotFoundError: No module named numpy" >&2\nexit 1\n')
-    script.chmod(0o755)
-    done = traces.run(ends, "plain", env={"POOLGRAD_PYTHON": str(script)})
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "aclInit" in done.stderr
+    assert said.format(script=python) in done.stderr

@@ -8,25 +8,25 @@ from poolgrad.base.products import A2
 from poolgrad.contract.checks import same
 from poolgrad.contract.operator import Operator, Sample
 from poolgrad.contract.parameters import (
-    ceil_mode,
-    count_include_pad,
-    described_input,
-    dilation,
-    divisor_override,
-    gradient,
-    indices,
-    kernel_size,
-    padding,
+    CEIL,
+    COUNT_PAD,
+    DILATION,
+    DIVISOR,
+    GRAD,
+    INDICES,
+    KERNEL,
+    PADDING,
+    STRIDE,
+    X,
     result,
-    stride,
 )
 from poolgrad.contract.pooling import adaptive_windows, fixed_windows, is_pooled
 from poolgrad.plans.average import plan_average
 from poolgrad.plans.maximum import plan_maximum
 from poolgrad.run.calls import call
 
-GRAD, X, INDICES, OUT = gradient(), described_input(), indices(), result("gradInput")
-NUMBERS = (kernel_size(), stride(), padding())
+OUT = result("gradInput")
+NUMBERS = (KERNEL, STRIDE, PADDING)
 
 
 def _operator(name: str, parameters: tuple[Any, ...], windows: Any, planner: Any, rows: tuple[Any, ...]) -> Operator:
@@ -49,7 +49,7 @@ def _operator(name: str, parameters: tuple[Any, ...], windows: Any, planner: Any
 
 MAX = _operator(
     "MaxPool3d",
-    (GRAD, X, INDICES, *NUMBERS, dilation(), ceil_mode(), OUT),
+    (GRAD, X, INDICES, *NUMBERS, DILATION, CEIL, OUT),
     fixed_windows,
     plan_maximum,
     (is_pooled(GRAD), same("shape", INDICES, GRAD)),
@@ -59,7 +59,7 @@ ADAPTIVE_MAX = _operator(
 )
 AVERAGE = _operator(
     "AvgPool3d",
-    (GRAD, X, *NUMBERS, ceil_mode(), count_include_pad(), divisor_override(), OUT),
+    (GRAD, X, *NUMBERS, CEIL, COUNT_PAD, DIVISOR, OUT),
     fixed_windows,
     plan_average,
     (is_pooled(GRAD),),

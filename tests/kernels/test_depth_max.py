@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from depth_operators import MAX, adaptive_max_pool3d_backward, max_pool3d_backward
+from kernels.depth_operators import MAX, adaptive_max_pool3d_backward, max_pool3d_backward
 from oracle import DTYPES, HALVES, INDEX_DTYPES, LAYOUTS, Guarded, assert_same_bits
 
 import poolgrad

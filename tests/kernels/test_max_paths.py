@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from document import T
 from documents.max_pool2d_with_indices_backward import DOCUMENT as MAX
+from kernels.test_paths import channels_last, described
 from oracle import DTYPES, HALVES, INDEX_DTYPES, Guarded, assert_same_bits
-from test_paths import channels_last, described
 
 import poolgrad
 from poolgrad.base.products import ANY

@@ -190,7 +190,6 @@ def test_quotients_agree_with_the_hardware():
 
 @pytest.mark.parametrize("case", cases(SAMPLES))
 def test_the_two_flavours_agree(case: Case):
-    assert case.claims <= case.facts
     gradients = case.gradients(np.float64)
     plain, exact = case.reference(gradients), case.exact(gradients)
     assert plain.shape == case.x

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kernels.test_threads import PATIENCE, TIMED_OUT, Numbers, in_team, run_interrupted, task_of, wait_until
 from numba import types
 from oracle import assert_same_bits
-from test_threads import PATIENCE, TIMED_OUT, Numbers, in_team, task_of, wait_until
 
 import poolgrad
 from poolgrad.kernels.jit import machine
@@ -162,12 +162,7 @@ def test_who_presses_ctrl_c_twice_waits_none_the_less(monkeypatch: pytest.Monkey
             time.sleep(0.02)
         go.values[0] = 1
 
-    thread = threading.Thread(target=interrupt, daemon=True)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        task.run(APART, begun.address, go.address, 0)
-    assert go.values[0] == 1
-    thread.join(PATIENCE)
+    run_interrupted(task, begun, go, interrupt)
 
 
 def test_whoever_looks_sees_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from array_files import write_array
 
 from poolgrad.arrays import files
-from poolgrad.arrays.files import BadFile, create_array, numpy_dtype, read_array, whole_file, write_array
+from poolgrad.arrays.files import BadFile, create_array, numpy_dtype, read_array, whole_file
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 DTYPES = ["float64", "float32", "float16", BFLOAT16, "int64", "int32", "uint8", "bool"]

@@ -90,8 +90,7 @@ ALL = FIXED + ADAPTIVE
 
 
 @pytest.mark.parametrize("case", cases(ALL))
-def test_the_case_is_what_it_says(case: Case):
-    assert case.claims <= case.facts, f"claims {sorted(case.claims - case.facts)}, is {sorted(case.facts)}"
+def test_indices_lie_where_the_case_says(case: Case):
     if case.astray:
         assert strays(case) > 0
     elif "overlap" not in case.facts:
@@ -198,64 +197,6 @@ def test_duplicates_of_halves_are_added_in_single_precision():
     assert poolgrad.adaptive_max_pool2d_backward(gradients, (1, 1, 1, 8), indices)[0, 0, 0, 0] == BFLOAT16.type(260)
 
 
-# ---- special values --------------------------------------------------------------------------------------------------
-
-
-def test_the_sample_program_of_the_documents():
-    gradients, indices = np.float32([[[[0.4757], [0.1726]]]]), np.int32([[[[0], [6]]]])
-    result = poolgrad.max_pool2d_with_indices_backward(gradients, (1, 1, 4, 3), indices, 2, 2, product="Atlas A2")
-    expected = np.zeros(12, dtype=np.float32)
-    expected[[0, 6]] = gradients.ravel()
-    assert_same_bits(result.ravel(), expected)
-
-
-SPECIAL = """
-max n1c2h6w24 k2             | disjoint          | side by side
-max n1c2h7w23 k3 s2 p1       | overlap padded    | overlapping
-max n1c2h6w24 k2 astray      | disjoint          | indices outside their windows
-max n1c4h6w8 k2 nhwc         | disjoint          | channels last
-amax n1c2h7w11 o5,4          | overlap uneven    | adaptive
-"""
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("case", cases(SPECIAL))
-def test_infinities_and_nan_arrive_where_they_should(case: Case, dtype):
-    gradients = case.gradients(dtype)
-    flat = gradients.reshape(-1)
-    flat[case.random().permutation(flat.size)[:5]] = np.array([np.nan, np.inf, -np.inf, np.nan, np.inf], dtype=dtype)
-    with np.errstate(invalid="ignore"):
-        expected = case.reference(gradients).astype(dtype)
-    result = case.run(gradients)
-    assert np.isnan(result).any()
-    assert_same_bits(result, expected)
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("case", cases(SPECIAL))
-def test_zero_is_never_negative(case: Case, dtype):
-    result = case.run(case.laid_out(np.full(case.grad_shape, -0.0, dtype=dtype)))
-    assert (result == 0).all()
-    assert_no_negative_zero(result)
-
-
-@pytest.mark.parametrize("dtype", HALVES, ids=str)
-def test_every_half_comes_through(dtype):
-    """All patterns, moved and not added: NaN stays NaN, subnormal numbers stay what they are."""
-    every = np.arange(2**16, dtype=np.uint32).astype(np.uint16).view(dtype).reshape(1, 1, 256, 256)
-    expected = every.copy()
-    expected[every.view(np.uint16) == 0x8000] = 0  # only the sign of zero is lost
-    places = np.arange(2**16, dtype=np.int32).reshape(every.shape)
-    assert_same_bits(poolgrad.max_pool2d_with_indices_backward(every, every.shape, places, 1), expected)
-    assert_same_bits(poolgrad.adaptive_max_pool2d_backward(every, every.shape, places), expected)
-
-
-def test_subnormal_numbers_are_kept():
-    case = parse("max n1c2h7w23 k3 s1 | overlap | subnormal gradients")
-    gradients = (case.random().integers(1, 2000, case.grad_shape) * 2.0**-149).astype(np.float32)
-    assert_same_bits(case.run(gradients), case.reference(gradients))
-
-
 # ---- empty -----------------------------------------------------------------------------------------------------------
 
 
@@ -334,24 +275,7 @@ def test_channels_last_has_the_same_bits(line, dtype):
     assert_same_bits(np.moveaxis(last, -1, -3), first)
 
 
-@pytest.mark.parametrize(
-    "spelling",
-    [
-        {"kernel_size": 3, "stride": 2, "padding": 1, "dilation": 1},
-        {"kernel_size": (3,), "stride": [2], "padding": (1,), "dilation": [1]},
-        {"kernel_size": [3, 3], "stride": (2, 2), "padding": [1, 1], "dilation": (1, 1)},
-        {"kernel_size": np.int64(3), "stride": np.array([2, 2]), "padding": np.int32(1), "dilation": np.array([1])},
-    ],
-    ids=str,
-)
-def test_spellings_of_the_same_call(spelling):
-    case = parse("max n2c2h9w9 k3 s2 p1 | overlap | to be spelt in many ways")
-    gradients, indices = case.gradients(FLOAT32), case.indices()
-    result = poolgrad.max_pool2d_with_indices_backward(gradients, case.x_shape, indices, **spelling)
-    assert_same_bits(result, case.run(gradients))
-
-
-def test_large():
+def test_large_maxima():
     """Enough planes and enough rows to be worth sharing out."""
     for line in ("max n8c32h56w56 k2", "max n4c32h57w57 k3 s2 p1", "amax n4c32h57w57 o20,20", "max n1c1h900w900 k3 s1"):
         case = parse(f"{line} | | large")
@@ -458,7 +382,7 @@ def test_a_bad_index_writes_nothing_beside_the_output(layout, dtype):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
-def test_the_first_bad_index_is_named(threads):
+def test_of_several_bad_indices_the_first_is_named(threads):
     before = poolgrad.get_num_threads()
     try:
         poolgrad.set_num_threads(threads)

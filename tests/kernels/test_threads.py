@@ -250,12 +250,17 @@ def test_ctrl_c_waits_until_all_parts_are_done(monkeypatch: Any) -> None:
         wait_until(lambda: in_team(team.CALLER_SLEEPS))
         go.values[0] = 1
 
+    run_interrupted(task, begun, go, interrupt)
+    assert in_team(team.BUSY) == in_team(team.PENDING) == 0
+
+
+def run_interrupted(task: Any, begun: Numbers, go: Numbers, interrupt: Callable[[], None]) -> None:
+    """Run a task that holds until ``go``, while a thread interrupts it: the call ends with Ctrl-C, and not before."""
     thread = threading.Thread(target=interrupt, daemon=True)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
         task.run(APART, begun.address, go.address, 0)
     assert go.values[0] == 1
-    assert in_team(team.BUSY) == in_team(team.PENDING) == 0
     thread.join(PATIENCE)
 
 

@@ -11,9 +11,9 @@ from poolgrad.base.windows import (
     COUNT_PADDED,
     COUNT_VALID,
     Axis,
+    Windows,
     adaptive,
     fixed,
-    has_empty_window,
     pooled_size,
     whole,
 )
@@ -33,7 +33,7 @@ def assert_runs_are_right(axis: Axis) -> None:
 
 @pytest.mark.parametrize("ceil_mode", [False, True])
 @pytest.mark.parametrize("counting", [COUNT_PADDED, COUNT_VALID, COUNT_ONE])
-def test_fixed_windows(ceil_mode: bool, counting: int) -> None:
+def test_axes_of_fixed_windows(ceil_mode: bool, counting: int) -> None:
     seen = 0
     for size, kernel, stride in itertools.product(range(1, 10), range(1, 12), range(1, 6)):
         for pad in range(kernel // 2 + 1):
@@ -51,7 +51,7 @@ def test_fixed_windows(ceil_mode: bool, counting: int) -> None:
     assert seen > 700
 
 
-def test_adaptive_windows() -> None:
+def test_axes_of_adaptive_windows() -> None:
     for size, out in itertools.product(range(1, 14), range(1, 20)):
         axis = adaptive(size, out)
         assert_runs_are_right(axis)
@@ -103,7 +103,7 @@ def test_empty_dilated_windows() -> None:
             windows = [{o * stride - pad + j * dilation for j in range(kernel)} for o in range(out)]
             expected = any(not window & set(range(size)) for window in windows)
             found += expected
-            got = has_empty_window(size, out, kernel=kernel, stride=stride, pad=pad, dilation=dilation)
+            got = Windows(size, out, kernel, stride, pad, dilation).has_empty
             assert got == expected, (size, kernel, stride, dilation, pad, ceil)
     assert found, "such windows exist"
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from depth_operators import avg_pool3d_backward
+from kernels.depth_operators import avg_pool3d_backward
+from kernels.test_paths import ROWS, channels_last, recording, with_limits
 from oracle import DTYPES, HALVES, LAYOUTS, Guarded, assert_same_bits, gamma
-from test_paths import ROWS, channels_last, recording, with_limits
 
 import poolgrad
 from poolgrad.base.windows import pooled_size
@@ -130,7 +130,7 @@ def test_layers_of_few_windows(dtype: Any, name: str, monkeypatch: Any) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("window", [(3, 2, 1), (3, 1, 1), (2, 2, 0), (4, 3, 1)], ids=str)
-def test_every_layout(window: Three, dtype: Any, monkeypatch: Any) -> None:
+def test_every_layout_of_averages(window: Three, dtype: Any, monkeypatch: Any) -> None:
     """Also where layers do not follow each other in the steps of rows, and where channels lie side by side."""
     numbers = tuple((number,) * 3 for number in window)
     shape = (2, 9, 5, 7, 18)
