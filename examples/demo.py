@@ -55,7 +55,7 @@ def both_phases(operator: Operator, arguments: list[Any], stream: int | None) ->
 def array_of(operator: Operator, parameter: Parameter) -> Array:
     """What the sample program puts into a tensor; what is only described, or computed, holds zeros."""
     sample = operator.sample
-    array = np.zeros(sample.shapes[parameter.name], np.int32 if parameter.role is Role.INDICES else np.float32)
+    array = np.zeros(sample.shapes[parameter.name], parameter.dtype)
     array.ravel()[:] = sample.values.get(parameter.name, 0)
     return array
 

@@ -6,6 +6,7 @@ from .operators.adaptive_max_pool2d_backward import adaptive_max_pool2d_backward
 from .operators.adaptive_max_pool3d_backward import adaptive_max_pool3d_backward as adaptive_max_pool3d_backward
 from .operators.avg_pool2d_backward import avg_pool2d_backward as avg_pool2d_backward
 from .operators.avg_pool3d_backward import avg_pool3d_backward as avg_pool3d_backward
+from .operators.max_pool2d_with_indices import max_pool2d_with_indices as max_pool2d_with_indices
 from .operators.max_pool2d_with_indices_backward import (
     max_pool2d_with_indices_backward as max_pool2d_with_indices_backward,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "adaptive_max_pool3d_backward",
     "avg_pool2d_backward",
     "avg_pool3d_backward",
+    "max_pool2d_with_indices",
     "max_pool2d_with_indices_backward",
     "max_pool3d_with_argmax_backward",
 ]

@@ -67,7 +67,7 @@ def test_outputs_that_a_file_does_not_describe_are_as_the_operator_says(
 ) -> None:
     """Here two of them, as forward passes have; where windows are too wrong to say it, they are like the input."""
     operator = REGISTRY["aclnnAvgPool2dBackward"]
-    places = Parameter("places", Role.INDICES, OUTPUT, "places", read=False)
+    places = Parameter("places", Role.PLACES, OUTPUT, "places", read=False)
 
     def results(call: Call) -> tuple[Tensor, ...]:
         shape = pooled_shape(call)

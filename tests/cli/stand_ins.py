@@ -56,7 +56,7 @@ def add_maximum_of_volumes(patch: pytest.MonkeyPatch) -> None:
 
 def add_second_output(patch: pytest.MonkeyPatch, name: str) -> None:
     """Let an operator have one more output, where nothing is computed."""
-    places = Parameter("places", Role.INDICES, OUTPUT, "places", "The places.", read=False)
+    places = Parameter("places", Role.PLACES, OUTPUT, "places", "The places.", read=False)
     operator = REGISTRY[name]
     parameters = (*operator.parameters, places)
     patch.setitem(REGISTRY, name, replace(operator, parameters=parameters, results=lambda c: gradient_of_input(c) * 2))

@@ -71,6 +71,12 @@ def note_write(array: Any) -> None:
         torch.autograd.graph.increment_version(array)
 
 
+def name_of_dtype(dtype: Any) -> str:
+    """The name of a type as NumPy, torch or a text says it."""
+    text = str(dtype)
+    return text.removeprefix("torch.") if text.startswith("torch.") else np.dtype(dtype).name
+
+
 def maker_of(like: Any, tensor: Tensor) -> Callable[[], Any]:
     """What makes uninitialised arrays of the kind of ``like``, as described; strides are those of ``dense_strides``."""
     if is_torch(like):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from .dtypes import DType
+from .dtypes import DType, dtype_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,12 @@ def dense_strides(tensor: Tensor, itemsize: int) -> tuple[int, ...]:
     kept = tuple(step // max(tensor.dtype.itemsize, 1) * itemsize for step in tensor.strides)
     is_dense = all(size <= 1 or one == other for size, one, other in zip(tensor.shape, steps, kept, strict=True))
     return kept if is_dense and min(kept, default=1) > 0 else steps
+
+
+def retyped(tensor: Tensor, name: str) -> Tensor:
+    """The same tensor with elements of another type."""
+    dtype = dtype_named(name)
+    return replace(tensor, dtype=dtype, strides=dense_strides(tensor, dtype.itemsize))
 
 
 @dataclass(frozen=True, slots=True)

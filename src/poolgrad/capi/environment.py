@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..contract.parameters import Role
 from ..operators import REGISTRY
 from .build import LIBRARY, MARK
 
@@ -93,7 +92,7 @@ def self_test() -> tuple[str, str]:
     for p in operator.parameters:
         if p.kind == "tensor":
             shape, values = sample.shapes[p.name], sample.values.get(p.name, ())
-            type, code = ("int32_t", "ACL_INT32") if p.role is Role.INDICES else ("float", "ACL_FLOAT")
+            type, code = ("float", "ACL_FLOAT") if p.dtype == "float32" else (f"{p.dtype}_t", f"ACL_{p.dtype.upper()}")
             tensors.append(f"Tensor<{type}> {p.name}({math.prod(shape)}, {_braces(shape)}, {code}, {_braces(values)});")
             arguments.append(f"{p.name}.handle")
         else:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PANEL = "Parameters of the operator"
 NULL = "null"
 # Types of tensors that do not hold the numbers that are pooled, if nobody says.
-OWN_TYPES = {Role.INDICES: "int32", Role.MASK: "int8"}
+OWN_TYPES = {Role.INDICES: "int32", Role.PLACES: "int32", Role.MASK: "int8"}
 
 # Options that say something of all tensors: their metavar and help.
 COMMON = {

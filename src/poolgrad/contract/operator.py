@@ -98,7 +98,7 @@ class Operator:
 
     def usual_format(self, rank: int) -> str:
         """The format of tensors whose format nobody names."""
-        return self.format_without_batch if rank == len(self.axes) + 1 and self.format_without_batch else self.default_format
+        return (rank == len(self.axes) + 1 and self.format_without_batch) or self.default_format
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:

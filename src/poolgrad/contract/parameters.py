@@ -16,7 +16,8 @@ class Role(Enum):
 
     GRADIENT = "the gradient of the forward pass's output"
     INPUT = "the input of the forward pass"
-    INDICES = "where each maximum stood"
+    INDICES = "where each maximum stood, as it is given"
+    PLACES = "where each maximum stands, as it is found"
     MASK = "where each maximum stood, as a device keeps it"
     RESULT = "what is computed"
     OUTPUT_SIZE = "how many windows there are"
@@ -43,6 +44,7 @@ class Parameter:
     default: Any = None
     nullable: bool = False
     optional: bool = False  # whether None stands for the default in Python
+    dtype: str = "float32"  # of a tensor whose type nobody names
     read: bool = True  # whether the memory of a tensor is read; of the others only the description counts
 
     @property
@@ -81,7 +83,7 @@ def result(name: str) -> Parameter:
 
 def places(name: str) -> Parameter:
     """The indices that a forward pass finds."""
-    return Parameter(name, Role.INDICES, OUTPUT, "out", "Where the maxima stand.", read=False)
+    return Parameter(name, Role.PLACES, OUTPUT, "out", "Where the maxima stand.", dtype="int32", read=False)
 
 
 GRAD = Parameter("gradOutput", Role.GRADIENT, TENSOR, "grad_output", "The gradient of the forward output.", REQUIRED)
@@ -89,7 +91,7 @@ GRAD = Parameter("gradOutput", Role.GRADIENT, TENSOR, "grad_output", "The gradie
 X = Parameter("self", Role.INPUT, TENSOR, "x", "The forward input.", REQUIRED, read=False)
 # As forward passes take it.
 POOLED = replace(X, help="What is pooled.", read=True)
-INDICES = Parameter("indices", Role.INDICES, TENSOR, "indices", "Where the maxima stood.", REQUIRED)
+INDICES = Parameter("indices", Role.INDICES, TENSOR, "indices", "Where the maxima stood.", REQUIRED, dtype="int32")
 
 _HELP = "Size of a window: one number, or one for each axis (H,W or D,H,W)."
 KERNEL = Parameter("kernelSize", Role.KERNEL, INT_ARRAY, "kernel_size", _HELP, REQUIRED)

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 from ..base.dtypes import FORMATS, dtype_named
 from ..base.products import A2, A3, A950, ANY, INFERENCE, PRODUCTS, TRAINING, Product
+from ..base.status import ACLNN_ERR_PARAM_INVALID
 from ..base.tensor import Tensor, dense_strides
 from ..base.windows import Windows, pooled_size, spread
-from .checks import dims, dtype_in, joined, shown
+from .checks import dims, dtype_in, joined, listed, shown
 from .engine import DOCUMENT, EVERYWHERE, SAFE, Broken, Call, Check, What
 from .parameters import Parameter, Role
 
@@ -81,14 +82,14 @@ def gradient_of_input(call: Call) -> tuple[Tensor, ...]:
 def pooled_results(call: Call) -> tuple[Tensor, ...]:
     """The results of a forward pass: of the input's type and layout, and indices of 64 bits where those of 32 are not
     the product's. Where the arguments give no shape, which a row about them will say, the input's stands in."""
-    x = call.tensor(Role.INPUT)
+    x, given = call.tensor(Role.INPUT), all(call.values[p.name] is not None for p in call.operator.numbers)
     try:
-        shape = pooled_shape(call)
-    except (TypeError, ValueError, ZeroDivisionError):
+        shape = pooled_shape(call) if given else x.shape
+    except (ValueError, ZeroDivisionError):  # numbers that make no windows
         shape = x.shape
     shape = x.shape if min(shape, default=0) < 0 else shape
     index = dtype_named("int32" if call.product in (A2, A3) else "int64")
-    dtypes = (index if p.role is Role.INDICES else x.dtype for p in call.operator.outputs)
+    dtypes = (index if p.role is Role.PLACES else x.dtype for p in call.operator.outputs)
     like = dataclasses.replace(x, shape=shape)
     return tuple(Tensor(dtype, shape, dense_strides(like, dtype.itemsize), x.format) for dtype in dtypes)
 
@@ -123,12 +124,14 @@ def is_pooled(tensor: Parameter, *, source: str = SAFE) -> Check:
             return None
         by_role = call.operator.by_role
         x = by_role[Role.INPUT].name
-        numbers = [by_role[role].name for role in (Role.KERNEL, Role.STRIDE, Role.PADDING, Role.CEIL_MODE)]
+        roles = (Role.OUTPUT_SIZE, Role.KERNEL, Role.STRIDE, Role.PADDING, Role.CEIL_MODE)
+        numbers = [by_role[role].name for role in roles if role in by_role]
         return Broken(
             tensor.name,
             f"shape {shown(expected)}, which the windows give from {x} {shown(call.tensor(Role.INPUT).shape)}",
             shown(got),
-            f"Pass the gradient of the forward output, or correct {', '.join(numbers[:-1])} or {numbers[-1]}.",
+            f"{'Give it this shape' if tensor.output else 'Pass the gradient of the forward output'}, "
+            f"or correct {listed(numbers)}.",
         )
 
     says = f"{tensor.name} has the shape of the forward output"
@@ -196,15 +199,22 @@ def positive_but_batch(x: Parameter, axes: str) -> Check:
 
 
 def plane_below(
-    x: Parameter, axes: str, limit: int, *, on: frozenset[Product] = EVERYWHERE, source: str = DOCUMENT
+    x: Parameter,
+    axes: str,
+    limit: int,
+    *,
+    on: frozenset[Product] = EVERYWHERE,
+    source: str = DOCUMENT,
+    status: int = ACLNN_ERR_PARAM_INVALID,
 ) -> Check:
     """All places of a plane can be written in an index."""
     product = "*".join(axes)
 
     def test(call: Call) -> Broken | None:
-        shape = call.tensor(x).shape
-        if math.prod(shape[-len(axes) :]) <= limit:
+        if math.prod(spatial_sizes(call, x)) <= limit:
             return None
-        return Broken(x.name, f"{product} of at most {limit}", f"shape {shown(shape)}", "Split the plane.")
+        got = f"shape {shown(call.tensor(x).shape)}"
+        return Broken(x.name, f"{product} of at most {limit}", got, "Split the plane.")
 
-    return Check("plane-size", f"{product} is at most {limit}, what an index can hold", test, on=on, source=source)
+    says = f"{product} is at most {limit}, what an index can hold"
+    return Check("plane-size", says, test, on=on, source=source, status=status)

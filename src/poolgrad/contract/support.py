@@ -11,7 +11,7 @@ from .operator import Operator
 from .parameters import Role
 
 # Tensors of places, whose types are others than those of the numbers that are pooled.
-OF_PLACES = (Role.INDICES, Role.MASK)
+OF_PLACES = (Role.INDICES, Role.PLACES, Role.MASK)
 
 
 @dataclass(frozen=True, slots=True)

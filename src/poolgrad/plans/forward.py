@@ -38,8 +38,8 @@ def plan_maximum(call: Call, threads: int) -> Plan:
     """Maxima of the windows of one to three axes, and where they stand if there is an output for that."""
     axes, record = _axes(call, COUNT_ONE), np.zeros(1, RECORD)
     record["vectors"], record["divisor"] = 2, 1
-    if Role.INDICES in call.operator.by_role:
-        record["index_code"] = CODES[call.tensor(Role.INDICES).dtype]
+    if Role.PLACES in call.operator.by_role:
+        record["index_code"] = CODES[call.tensor(Role.PLACES).dtype]
     columns = axes[2]
     record["empty"] = columns.rule == FIXED and (columns.stop(0) <= 0 or columns.start(columns.out - 1) >= columns.size)
     kernel = "pool_max" if len(call.operator.outputs) > 1 else "pool_max_values"

@@ -79,6 +79,7 @@ __spec__ = {  # type: ignore[assignment] # Python has another use for this name,
     "aclnnAdaptiveMaxPool3dBackward": "AdaptiveMaxPool3dBackward",
     "aclnnAvgPool2dBackward": "AvgPool2dBackward",
     "aclnnAvgPool3dBackward": "AvgPool3dBackward",
+    "aclnnMaxPool2dWithIndices": "MaxPool2dWithIndices",
     "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
     "aclnnMaxPool3dWithArgmaxBackward": "MaxPool3dWithArgmaxBackward",
 }
@@ -106,6 +107,10 @@ class AvgPool2dBackward(_Golden):
 
 class AvgPool3dBackward(_Golden):
     operator = "aclnnAvgPool3dBackward"
+
+
+class MaxPool2dWithIndices(_Golden):
+    operator = "aclnnMaxPool2dWithIndices"
 
 
 class MaxPool2dWithIndicesBackward(_WithIndices):

@@ -17,11 +17,11 @@ from numpy import ndarray
 
 from ..arrays import adapters
 from ..base.products import ANY, Product, find_product
-from ..base.tensor import Tensor, contiguous_strides
+from ..base.tensor import Tensor, contiguous_strides, retyped
 from ..contract.engine import Call, Value, enforce
 from ..contract.operator import Operator
 from ..contract.overlap import MEMORY_CHECKS
-from ..contract.parameters import Parameter
+from ..contract.parameters import Parameter, Role
 from ..kernels.runtime import layout
 from ..kernels.runtime.task import ADDRESSES, APART, ARRAYS, DONE, MAY_OVERLAP
 from ..plans.plan import Plan
@@ -68,9 +68,16 @@ def call(
     product: str | None,
     out: Any,
     data_format: str | None = None,
+    index_dtype: Any = None,
 ) -> Any:
-    """The result of an operator on arrays and numbers, both in the order of its parameters."""
-    key = key_of(operator.name, arrays, (*numbers, product, data_format), out)
+    """The result of an operator on arrays and numbers, both in the order of its parameters.
+
+    ``index_dtype`` is the type of the places that a forward pass finds, if nobody gave arrays for them.
+    """
+    if index_dtype is not None:
+        index_dtype = adapters.name_of_dtype(index_dtype)
+    options = (product, data_format, index_dtype)
+    key = key_of(operator.name, arrays, numbers + options, out)
     known = _KNOWN.get(key)
     if known is not None:
         task, (one, two, three), make_results = known
@@ -86,7 +93,7 @@ def call(
             answer = _run_known(task, everything[one], everything[two], everything[three])
         if answer == DONE:
             return result
-    return _call(operator, arrays, numbers, product, out, data_format, key)
+    return _call(operator, arrays, numbers, options, out, key)
 
 
 def _note_writes(out: Any) -> None:
@@ -111,12 +118,12 @@ def _call(
     operator: Operator,
     arrays: tuple[Any, ...],
     numbers: tuple[Any, ...],
-    product: str | None,
+    options: tuple[str | None, str | None, str | None],
     out: Any,
-    data_format: str | None,
     key: Any,
 ) -> Any:
     """The whole way."""
+    product, data_format, index_dtype = options
     if data_format is not None and not isinstance(data_format, str):
         raise TypeError(f"data_format must be a string such as 'NCHW' or 'NHWC', got {data_format!r}.")
     format = data_format or operator.default_format
@@ -134,13 +141,13 @@ def _call(
         for p in operator.inputs:
             if _is_shape(p, given[p]):
                 values[p.name] = _of_shape(given[p], p, leader)
-        _describe_results(operator, wanted, values)
+        _describe_results(operator, wanted, values, index_dtype)
     count = threads.count_beside(sys.modules["torch"]) if adapters.is_torch(arrays[0]) else threads.count
     prepared = prepared_call(operator, wanted, values, count)
     plan = prepared.plan
     owner = found[operator.inputs[0].name].owner
     make_results = tuple(adapters.maker_of(owner, plan.call.tensor(p)) for p in operator.outputs)
-    if key is not None and may_be_kept(arrays, (*numbers, product, data_format)):
+    if key is not None and may_be_kept(arrays, numbers + options):
         if len(_KNOWN) >= MOST_KNOWN:
             _KNOWN.clear()
         _KNOWN[key] = _Known(prepared.task, _places(plan), make_results)
@@ -184,13 +191,13 @@ def _of_shape(sizes: Any, parameter: Parameter, like: Tensor) -> Tensor:
     return Tensor(like.dtype, shape, contiguous_strides(shape, like.dtype.itemsize), like.format)
 
 
-def _describe_results(operator: Operator, product: Product, values: dict[str, Value]) -> None:
+def _describe_results(operator: Operator, product: Product, values: dict[str, Value], index: str | None) -> None:
     """Results that nobody gave are as the operator says, if the rest is there to tell."""
     if all(values[p.name] is not None for p in operator.inputs):
         results = operator.results(Call(operator, product, values))
         for p, tensor in zip(operator.outputs, results, strict=True):
             if values[p.name] is None:
-                values[p.name] = tensor
+                values[p.name] = retyped(tensor, index) if index and p.role is Role.PLACES else tensor
 
 
 def _run(task: Task, addresses: Mapping[str, int]) -> None:

@@ -369,5 +369,7 @@ def _indices_of_maxima(x: Array, axes: list[list[list[int]]]) -> Array:
     for position in np.ndindex(*outs):
         window: tuple[Any, ...] = np.ix_(*(windows[place] for windows, place in zip(axes, position, strict=True)))
         places, patch = numbers[window].ravel(), x[(..., *window)].astype(np.float64)
-        indices[(..., *position)] = places[patch.reshape(*x.shape[:-count], places.size).argmax(axis=-1)]
+        patch = patch.reshape(*x.shape[:-count], places.size)
+        last_nan = places.size - 1 - np.isnan(patch)[..., ::-1].argmax(axis=-1)
+        indices[(..., *position)] = places[np.where(np.isnan(patch).any(axis=-1), last_nan, patch.argmax(axis=-1))]
     return indices

@@ -113,7 +113,7 @@ def _sample(operator: Operator) -> str | None:
     sample = operator.sample
     arrays: dict[str, Array] = {}
     for p in operator.inputs:
-        array = np.zeros(sample.shapes[p.name], np.int32 if p.role is Role.INDICES else np.float32)
+        array = np.zeros(sample.shapes[p.name], p.dtype)
         array.ravel()[:] = sample.values.get(p.name, 0)
         arrays[p.python_name] = array
     numbers = {p.python_name: sample.numbers[p.name] for p in operator.numbers if p.name in sample.numbers}

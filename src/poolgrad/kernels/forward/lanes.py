@@ -18,7 +18,7 @@ from ..rows import load_row, store_row
 
 
 class Group(NamedTuple):
-    """Eight planes that are worked on together: the first one's number, or the image and the first channel of pixels."""
+    """Eight planes that are worked on together: the first one's number, or of pixels the image and first channel."""
 
     image: int
     first: int

@@ -1,7 +1,7 @@
 """Maxima of windows and where they stand: along W, then H, then D.
 
 The first of equal numbers wins in each row, the first row wins against later ones, and NaN takes over from everything
-before it: so it is the order of the elements in a plane, row by row, that decides, as if they were looked at one by one.
+before it. So the order of the elements in a plane decides, row by row, as if they were looked at one by one.
 """
 
 from __future__ import annotations
