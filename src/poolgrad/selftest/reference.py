@@ -354,6 +354,30 @@ def max_pool_indices(
     return _indices_of_maxima(x, axes)
 
 
+def max_pool2d_with_indices(
+    x: Array,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int] | None = None,
+    ceil_mode: bool = False,
+) -> tuple[Array, Array]:
+    """The maxima of fixed windows over as many axes as the kernel has, and where they lie.
+
+    >>> values, indices = max_pool2d_with_indices(np.array([[[1.0, 2.0, 3.0, 0.0]]]), (1, 2), (1, 2), (0, 0))
+    >>> values.tolist(), indices.tolist()
+    ([[[2.0, 3.0]]], [[[1, 2]]])
+    """
+    indices = max_pool_indices(x, kernel_size, stride, padding, dilation, ceil_mode)
+    return _at(x, indices, len(kernel_size)), indices
+
+
+def _at(x: Array, indices: Array, axes: int) -> Array:
+    """What stands where the indices point to, each in its own plane or volume."""
+    planes, places = x.reshape(*x.shape[:-axes], -1), indices.reshape(*x.shape[:-axes], -1)
+    return np.take_along_axis(planes, places, axis=-1).reshape(indices.shape)
+
+
 def adaptive_max_pool_indices(x: Array, output_size: Sequence[int]) -> Array:
     """Where the maxima of adaptive windows lie."""
     sizes = x.shape[-len(output_size) :]

@@ -1,10 +1,11 @@
 """A self-test: every operator in every dtype against ``reference.py``, on planes small enough to be exact about.
 
 The windows are chosen so that different kernels are used. Averages must be as near to the exact sums as the arithmetic
-of the contract allows, gradients of maxima must be right to the bit, and a NaN must stay in its window.
+of the contract allows, maxima and their gradients must be right to the bit, and a NaN must stay in its window.
 
-The reference of an operator is the function of its Python name. It takes gradients and the input's shape; averages of
-fixed windows also their numbers, by Python names, and maxima the indices.
+The reference of an operator is the function of its Python name. That of a gradient takes gradients and the input's
+shape; averages of fixed windows also their numbers, by Python names, and maxima the indices. That of a forward pass
+takes its input and the numbers.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..contract.operator import Operator
 from ..contract.parameters import Role
 from ..contract.support import support
 from ..operators import REGISTRY
+from ..run.calls import one_or_all
 from . import reference
 
 Array = NDArray[Any]
@@ -92,20 +94,20 @@ def trials() -> Iterator[Trial]:
     """All comparisons, to be run one by one; the first ones compile kernels if the cache does not have them."""
     for operator in REGISTRY.values():
         yield Trial(f"{operator.python_name}, the document's sample", partial(_sample, operator))
-        if Role.GRADIENT in operator.by_role:
-            yield from _gradients_of(operator)
+        yield from _windows_of(operator)
 
 
-def _gradients_of(operator: Operator) -> Iterator[Trial]:
+def _windows_of(operator: Operator) -> Iterator[Trial]:
+    maxima = _found_maxima if Role.PLACES in operator.by_role else _maximum
     windows = _FIXED if Role.KERNEL in operator.by_role else _ADAPTIVE
     cell = support(operator, ANY)
     for dtype in FORMATS:
         for case in windows if dtype.name in cell.dtypes else ():
             name = f"{operator.python_name}, {dtype.name}"
-            if Role.INDICES not in operator.by_role:
+            if not cell.index_dtypes:
                 yield Trial(f"{name}, {case.name}", partial(_average, operator, case, dtype))
             for index in cell.index_dtypes:
-                run = partial(_maximum, operator, case, dtype, np.dtype(index))
+                run = partial(maxima, operator, case, dtype, np.dtype(index))
                 yield Trial(f"{name}, {index} indices, {case.name}", run)
 
 
@@ -117,11 +119,16 @@ def _sample(operator: Operator) -> str | None:
         array.ravel()[:] = sample.values.get(p.name, 0)
         arrays[p.python_name] = array
     numbers = {p.python_name: sample.numbers[p.name] for p in operator.numbers if p.name in sample.numbers}
-    results = getattr(functional, operator.python_name)(**arrays, **numbers)
-    for p, got in zip(operator.outputs, results if isinstance(results, tuple) else (results,), strict=True):
+    results = _all_of(getattr(functional, operator.python_name)(**arrays, **numbers))
+    for p, got in zip(operator.outputs, results, strict=True):
         if wrong := _first_difference(got, np.array(sample.results[p.name], got.dtype).reshape(got.shape)):
             return f"{p.name}: {wrong}"
     return None
+
+
+def _all_of(results: Any) -> tuple[Array, ...]:
+    """Whatever a function returns, as a tuple."""
+    return results if isinstance(results, tuple) else (results,)
 
 
 class _Call(NamedTuple):
@@ -149,6 +156,7 @@ class _Call(NamedTuple):
             Role.CEIL_MODE: case.ceil_mode,
             Role.COUNT_INCLUDE_PAD: case.count_include_pad,
             Role.DIVISOR: case.divisor,
+            Role.OUTPUT_SIZE: self.out,
         }
         return {p.python_name: of_role[p.role] for p in self.operator.numbers if p.role in of_role}
 
@@ -161,27 +169,41 @@ class _Call(NamedTuple):
         along = zip(case.sizes, case.kernel, case.stride, case.pad, strict=True)
         return tuple(reference.pooled_size(*numbers, ceil_mode=case.ceil_mode) for numbers in along)[-axes:]
 
-    def slow(self, gradients: Array, *indices: Array) -> Array:
-        """What the reference makes of it; of maxima the indices say it all."""
-        numbers = {} if indices else self.numbers
-        result: Array = getattr(reference, self.operator.python_name)(gradients, self.shape, *indices, **numbers)
-        return result
+    @property
+    def is_gradient(self) -> bool:
+        return Role.GRADIENT in self.operator.by_role
 
-    def run(self, gradients: Array, *indices: Array) -> Array:
+    @property
+    def shape_given(self) -> tuple[int, ...]:
+        """The shape of the numbers that are pooled, or of the gradients."""
+        return (*self.case.lead, *self.out) if self.is_gradient else self.shape
+
+    def slow(self, given: Array, *indices: Array) -> Any:
+        """What the reference makes of it; of gradients of maxima the indices say it all."""
+        numbers = {} if indices else self.numbers
+        shape = (self.shape,) if self.is_gradient else ()
+        return getattr(reference, self.operator.python_name)(given, *shape, *indices, **numbers)
+
+    def run(self, given: Array, *indices: Array, **options: Any) -> Any:
         """What the operator makes of it; channels may come last, in its format or, if it has none, in memory."""
+        roles = (Role.GRADIENT, Role.INDICES) if self.is_gradient else (Role.INPUT,)
+        named: dict[str, Any] = {
+            self.operator.by_role[role].python_name: _channels_last(array) if self.case.channels_last else array
+            for role, array in zip(roles, (given, *indices), strict=False)
+        }
         x: Any = self.shape
-        options: dict[str, Any] = {}
-        arrays = [gradients, *indices]
         if self.case.channels_last:
-            arrays, x = [_channels_last(array) for array in arrays], _channels_last(np.zeros(x, gradients.dtype))
+            x = _channels_last(np.zeros(x, given.dtype))
             if self.operator.channels_last:
-                options = {"data_format": self.operator.channels_last}
-                arrays, x = [np.moveaxis(array, 1, -1) for array in arrays], np.moveaxis(x, 1, -1).shape
-        roles = (Role.GRADIENT, Role.INDICES)
-        named = {self.operator.by_role[role].python_name: array for role, array in zip(roles, arrays, strict=False)}
-        named[self.operator.by_role[Role.INPUT].python_name] = x
-        result: Array = getattr(functional, self.operator.python_name)(**named, **self.numbers, **options)
-        return np.moveaxis(result, -1, 1) if options else result
+                options["data_format"] = self.operator.channels_last
+                named, x = (
+                    {name: np.moveaxis(array, 1, -1) for name, array in named.items()},
+                    np.moveaxis(x, 1, -1).shape,
+                )
+        if self.is_gradient:
+            named[self.operator.by_role[Role.INPUT].python_name] = x
+        results = _all_of(getattr(functional, self.operator.python_name)(**named, **self.numbers, **options))
+        return one_or_all(tuple(np.moveaxis(r, -1, 1) if "data_format" in options else r for r in results))
 
 
 def _channels_last(array: Array) -> Array:
@@ -197,18 +219,18 @@ def _numbers(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 def _average(operator: Operator, case: _Windows, dtype: np.dtype[Any]) -> str | None:
     call = _Call(operator, case)
-    grad = _numbers((*case.lead, *call.out), dtype)
-    wanted = reference.exact(call.slow, grad)
+    given = _numbers(call.shape_given, dtype)
+    wanted = reference.exact(call.slow, given)
     value, size = wanted.value.astype(np.float64), wanted.magnitude.astype(np.float64)
     stored, computed = FORMATS[dtype]
     # Each quotient and each addition is rounded, and at last the sum, perhaps to a denormal number.
     sums = 1.01 * (wanted.terms + 1) * 2.0**-computed.precision * size
     bound = sums + 2.0**-stored.precision * np.abs(value) + 2.0**stored.smallest
-    error = np.abs(call.run(grad).astype(np.float64) - value)
+    error = np.abs(call.run(given).astype(np.float64) - value)
     if not (error <= bound).all():
         place = tuple(map(int, np.unravel_index(np.argmax(error - bound), error.shape)))
         return f"at {place} the error is {error[place]:.3g}, more than {bound[place]:.3g}"
-    strange = grad.copy()
+    strange = given.copy()
     strange[..., 0, 0] = np.nan
     if not np.array_equal(np.isnan(call.run(strange)), np.isnan(call.slow(strange))):
         return "a NaN has left its window"
@@ -227,6 +249,21 @@ def _maximum(operator: Operator, case: _Windows, dtype: np.dtype[Any], index: np
     return _first_difference(call.run(grad, indices), call.slow(grad, indices))
 
 
+def _found_maxima(operator: Operator, case: _Windows, dtype: np.dtype[Any], index: np.dtype[Any]) -> str | None:
+    """Values and places that a forward pass finds; also among equal numbers, of which the first wins, and NaN."""
+    call = _Call(operator, case)
+    x = _numbers(call.shape, dtype)
+    alike = np.floor(x)
+    alike.reshape(-1)[::11] = np.nan
+    for given in (x, alike):
+        found, wanted = call.run(given, index_dtype=index), call.slow(given)
+        for p, one, other in zip(operator.outputs, found, wanted, strict=True):
+            if wrong := _first_difference(one, other):
+                return f"{p.name}: {wrong}"
+    return None
+
+
 def _first_difference(got: Array, wanted: Array) -> str | None:
-    different = np.argwhere(got != wanted.astype(got.dtype))
+    same = (got == wanted.astype(got.dtype)) | (np.isnan(got) & np.isnan(wanted))
+    different = np.argwhere(~same)
     return f"{len(different)} elements differ, the first at {tuple(map(int, different[0]))}" if len(different) else None
