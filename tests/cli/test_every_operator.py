@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from cli.inside import poolgrad
 
+from poolgrad.base.products import ANY
 from poolgrad.cli.line import option
 from poolgrad.contract.operator import Operator
 from poolgrad.contract.parameters import Role
+from poolgrad.contract.support import OF_PLACES, support
 from poolgrad.operators import REGISTRY
 
 EVERY = pytest.mark.parametrize("operator", REGISTRY.values(), ids=lambda operator: operator.python_name)
@@ -24,10 +25,6 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def dtype_of(parameter: Any) -> str:
-    return "int32" if parameter.role is Role.INDICES else "float32"
-
-
 def words(operator: Operator) -> list[str]:
     """The sample as a line: files for what is read, shapes for what is only described."""
     sample, line = operator.sample, []
@@ -35,7 +32,7 @@ def words(operator: Operator) -> list[str]:
         shape, text = sample.shapes[p.name], ",".join(map(str, sample.shapes[p.name]))
         if p.read:
             text = f"{p.name}.npy"
-            np.save(text, np.array(sample.values[p.name], dtype_of(p)).reshape(shape))
+            np.save(text, np.array(sample.values[p.name], p.dtype).reshape(shape))
         line += [option(p), text]
     for p in operator.numbers:
         value = sample.numbers.get(p.name)
@@ -67,11 +64,23 @@ def test_check_accepts_it_where_the_operator_is(operator: Operator) -> None:
 
 @EVERY
 def test_check_knows_the_outputs(operator: Operator) -> None:
-    for p in operator.outputs:
-        wrong = ("1,1,1,1,1,1,1:float32", "null")
-        for text in wrong:
-            done = poolgrad("check", operator.name, *words(operator), f"{option(p)}={text}", "--json", expect=1)
+    right = [f"{option(p)}={','.join(map(str, operator.sample.shapes[p.name]))}" for p in operator.outputs]
+    for place, p in enumerate(operator.outputs):
+        for text in ("1,1,1,1,1,1,1:float32", "null"):
+            outs = [*right[:place], f"{option(p)}={text}"]  # further ones follow from the call
+            done = poolgrad("check", operator.name, *words(operator), *outs, "--json", expect=1)
             assert {answer["parameter"] for answer in done.data["answers"]} >= {p.name}
+
+
+@EVERY
+def test_the_type_of_indices_that_are_found_may_be_told(operator: Operator) -> None:
+    for p in operator.outputs:
+        if p.role is Role.PLACES:
+            for dtype in support(operator, ANY).index_dtypes:
+                files = [word for o in operator.outputs for word in ("-o", f"{dtype}_{o.name}.npy")]
+                poolgrad("run", operator.name, *words(operator), "--indices-dtype", dtype, *files)
+                assert np.load(f"{dtype}_{p.name}.npy").dtype == dtype
+            assert poolgrad("check", operator.name, *words(operator), "--indices-dtype", "int8", expect=1).stdout
 
 
 @EVERY
@@ -84,7 +93,7 @@ def test_explain_and_support_know_it(operator: Operator) -> None:
         if cell["supported"]:
             assert cell["dtypes"]
             assert cell["formats"]
-            assert bool(cell["index_dtypes"]) == (Role.INDICES in operator.by_role)
+            assert bool(cell["index_dtypes"]) == any(p.role in OF_PLACES for p in operator.tensors)
 
 
 @EVERY
@@ -100,7 +109,7 @@ def test_view_draws_it_or_says_why_not(operator: Operator) -> None:
 def test_cases_golden_and_verify_go_together(operator: Operator) -> None:
     poolgrad("cases", operator.name, "-o", "suite.jsonl")
     assert all(json.loads(line)["operator"] == operator.name for line in Path("suite.jsonl").read_text().splitlines())
-    tensors = {p.name: {"dtype": dtype_of(p), "shape": operator.sample.shapes[p.name]} for p in operator.tensors}
+    tensors = {p.name: {"dtype": p.dtype, "shape": operator.sample.shapes[p.name]} for p in operator.tensors}
     Path("sample.jsonl").write_text(
         json.dumps({"name": "sample", "operator": operator.name, **tensors, **operator.sample.numbers})
     )

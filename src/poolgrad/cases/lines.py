@@ -44,7 +44,9 @@ def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
     standard = record.get("standard")
     if standard is not None and standard not in (*STANDARDS, *ALIASES):
         raise BadCase(f"{where}: standard: expected one of {', '.join(STANDARDS)}, got {standard!r}")
-    documented = {key: p.name for p in operator.parameters for key in (p.name, p.python_name)}
+    # All outputs have one Python name, which stands for the first of them; a documented name is one tensor's.
+    documented = {p.python_name: p.name for p in reversed(operator.parameters)}
+    documented |= {p.name: p.name for p in operator.parameters}
     given: dict[str, Any] = {}
     for key, value in record.items():
         if key in _FACTS:

@@ -16,6 +16,7 @@ from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION, ACLNN_ERR_PARAM_INVALID
 from ..base.tensor import contiguous_strides
 from ..contract.operator import Operator
 from ..contract.parameters import Role
+from ..contract.support import OF_PLACES
 from ..operators import REGISTRY
 from .building import pooled_shape, results_of
 from .model import FORWARD, Case, CaseTensor, Number, Values
@@ -23,6 +24,7 @@ from .model import FORWARD, Case, CaseTensor, Number, Values
 # Sizes of the legal call, and windows that make half of them.
 SIZE, WINDOW = 8, 2
 _NUMBERS = {Role.KERNEL: WINDOW, Role.STRIDE: WINDOW, Role.PADDING: 0, Role.DILATION: 1}
+_NUMBERS[Role.OUTPUT_SIZE] = SIZE // WINDOW
 
 
 def suite_of(operator_name: str) -> list[Case]:
@@ -76,7 +78,7 @@ class Suite:
                 followed = results[parameter.name]
             elif parameter.role is Role.INDICES:
                 followed = tensors[self.operator.by_role[Role.GRADIENT].name]
-            of_group = every if parameter.role is Role.INDICES else every | floats
+            of_group = every if parameter.role in OF_PLACES else every | floats
             fields = of_group | ({"shape": followed.shape} if followed else {}) | (own or {})
             if "values" in fields:
                 fields = fields | {"values": _values(fields["values"])}
@@ -97,8 +99,8 @@ class Suite:
         self.add(name, why, **({"status": ACLNN_ERR_PARAM_INVALID} | changes))
 
     def pooled(self, name: str, why: str, shape: tuple[int, ...], /, **changes: Any) -> None:
-        """A case over an input of that shape, whose gradients have the shape that its windows give; half of it, with
-        adaptive ones."""
+        """A case over an input of that shape, whose gradients or results have the shape that its windows give; half of
+        it, with adaptive ones."""
         (x,) = self.names(Role.INPUT)
         tensor = replace(self.tensors[x], shape=shape, **changes.get("every", {}))
         numbers = self.numbers | {key: value for key, value in changes.items() if key in self.numbers}
@@ -106,7 +108,8 @@ class Suite:
         given = dict.fromkeys(self.names(Role.GRADIENT), pooled_shape(self.operator, tensor, numbers) or halves)
         for parameter, sizes in (given | {x: shape}).items():
             changes[parameter] = {"shape": sizes} | changes.get(parameter, {})
-        self.add(name, why, **changes)
+        outs = dict.fromkeys(self.names(Role.OUTPUT_SIZE), halves[-self.axes :])
+        self.add(name, why, **outs | changes)
 
     def overlapping(self, name: str, why: str, /, **changes: Any) -> None:
         """A case in which elements are in several windows."""
@@ -137,7 +140,7 @@ class Suite:
         pooled("lengths-1", why, (2, 3, *last(9, 9, 9)), **{kernel: (3,), stride: (2,), pad: (1,)})
         empty = {kernel: last(3, 3, 2), stride: ()}
         pooled("stride-empty", f"an empty {stride} means {kernel}", (2, 3, *last(9, 9, 6)), **empty)
-        why = "a stride beyond the kernel leaves elements that get 0"
+        why = f"a stride beyond the kernel leaves elements that {'get 0' if self.names(Role.GRADIENT) else 'are not read'}"
         pooled("gaps", why, (1, 2, *last(11, 11, 11)), **{stride: last(4, 5, 4)})
         pooled("global", "one window over all of it", (2, 3, *last(3, 5, 7)), **{kernel: last(3, 5, 7)})
         pooled("one-element", "the smallest tensors there are", (1, 1, *ones), **windows(1, 1, 0))
@@ -146,11 +149,13 @@ class Suite:
         pooled("odd-sizes", "no size is a multiple of anything", (3, 5, *last(5, 17, 13)), **odd)
 
     def adaptive_windows(self) -> None:
-        """As many windows as gradients, in every relation to the input."""
-        x, gradient = self.names(Role.INPUT, Role.GRADIENT)
+        """As many windows as gradients, or as are asked for, in every relation to the input."""
+        (x,) = self.names(Role.INPUT)
 
         def sizes(out: tuple[int, ...], size: tuple[int, ...]) -> dict[str, Any]:
-            return {gradient: {"shape": (2, 3, *self.last(*out))}, x: {"shape": (2, 3, *self.last(*size))}}
+            given: dict[str, Any] = dict.fromkeys(self.names(Role.OUTPUT_SIZE), self.last(*out))
+            given |= dict.fromkeys(self.names(Role.GRADIENT), {"shape": (2, 3, *self.last(*out))})
+            return given | {x: {"shape": (2, 3, *self.last(*size))}}
 
         self.overlapping("uneven", "windows of different lengths that overlap")
         self.add("upsampling", "more windows than elements on every axis", **sizes((5, 7, 9), (3, 4, 5)))
@@ -170,24 +175,29 @@ class Suite:
 
     def halves(self, *dtypes: str, **changes: Any) -> None:
         for dtype in dtypes or ("float16", "bfloat16"):
-            why = f"{dtype} is summed in float32 and rounded once"
+            found = Role.PLACES in self.operator.by_role
+            why = f"{dtype} is compared as it is" if found else f"{dtype} is summed in float32 and rounded once"
             self.overlapping(f"dtype-{dtype}", why, floats={"dtype": dtype}, **changes)
 
     def averages(self) -> None:
-        """What is no number."""
-        (gradient,) = self.names(Role.GRADIENT)
-        self.add("nan", "NaN reaches its window and nothing else", **{gradient: {"values": math.nan}})
-        self.add("inf", "Inf stays Inf, and does not become NaN", **{gradient: {"values": math.inf}})
+        """What is no number, in what is averaged or spread."""
+        averaged, *_ = self.names(Role.GRADIENT, Role.INPUT)
+        self.add("nan", "NaN reaches its window and nothing else", **{averaged: {"values": math.nan}})
+        self.add("inf", "Inf stays Inf, and does not become NaN", **{averaged: {"values": math.inf}})
 
     def maxima(self) -> None:
-        """Indices of every kind."""
-        add, (x, where) = self.add, self.names(Role.INPUT, Role.INDICES)
-        places = math.prod(self.tensors[x].shape[2:])
+        """Numbers of every kind, and indices, where these are given."""
+        add, (x,) = self.add, self.names(Role.INPUT)
         add("nan", "NaN is the maximum of its window", **{x: {"values": math.nan}})
         why = "where all is -Inf an index still points into its window"
         add("minus-inf", why, **{x: {"values": -math.inf}})
         why = "all elements are equal: the first of each window is the maximum"
         self.overlapping("equal", why, **{x: {"values": 1.0}})
+        for where in self.names(Role.INDICES):
+            self._given_indices(where, math.prod(self.tensors[x].shape[2:]))
+
+    def _given_indices(self, where: str, places: int) -> None:
+        add = self.add
         self.overlapping("indices-drawn", "legal indices that are no maxima", **{where: {"values": "windows"}})
         add("indices-astray", "indices outside their windows, inside the plane", **{where: {"values": "plane"}})
         add("indices-one-place", "every gradient goes to one element", **{where: {"values": places - 1}})
@@ -254,9 +264,10 @@ class Suite:
             refused("batch-differs", f"{name} has another batch than {x}", **{name: {"shape": (1, channels, *sizes)}})
             why = f"{name} has other channels than {x}"
             refused("channels-differ", why, **{name: {"shape": (batch, channels + 1, *sizes)}})
-        for role, word in ((Role.GRADIENT, "gradients"), (Role.INDICES, "indices"), (Role.RESULT, "output")):
+        words = {Role.GRADIENT: "gradients", Role.INDICES: "indices", Role.RESULT: "output", Role.PLACES: "places"}
+        for role, word in words.items():
             for name in self.names(role):
-                if role is not Role.INDICES:
+                if role not in OF_PLACES:
                     refused(f"dtype-of-{word}", f"{name} and {x} differ in dtype", **{name: {"dtype": "float16"}})
                 if role is not Role.GRADIENT:
                     longer = (*shapes[name][:-1], shapes[name][-1] + 1)

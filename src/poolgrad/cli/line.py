@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ from ..base.dtypes import DTYPES, FORMATS, SHORT_NAMES
 from ..base.products import ANY, Product
 from ..contract.operator import Operator
 from ..contract.parameters import Parameter, Role
+from ..contract.support import OF_PLACES
 from ..operators import REGISTRY
 from .terminal import BadInput
 
@@ -26,24 +27,25 @@ if TYPE_CHECKING:
 
 PANEL = "Parameters of the operator"
 NULL = "null"
-# Types of tensors that do not hold the numbers that are pooled, if nobody says.
-OWN_TYPES = {Role.INDICES: "int32", Role.PLACES: "int32", Role.MASK: "int8"}
 
 # Options that say something of all tensors: their metavar and help.
 COMMON = {
     "dtype": ("T", "Type of the tensors, and of what a .bin file holds."),
     "shape": ("SHAPE", "Shape of what a .bin file holds."),
-    "indices_dtype": ("T", "Type of the indices; int32 if absent."),
+    "indices_dtype": ("T", "Type of the indices; int32 if absent, or what the product finds."),
     "format": ("F", "Format of all tensors, NHWC for instance."),
 }
 
 
 @dataclass(frozen=True)
 class Line:
-    """What a line says of a call: texts of the tensors by Python names, numbers likewise, and what holds for all."""
+    """What a line says of a call: texts of the tensors by Python names, numbers likewise, and what holds for all.
+
+    All outputs have one Python name, and so a list of texts.
+    """
 
     operator: Operator
-    tensors: Mapping[str, str]
+    tensors: Mapping[str, Any]
     numbers: Mapping[str, Any]
     dtype: str | None = None
     indices_dtype: str | None = None
@@ -62,9 +64,19 @@ class Line:
         }
         try:
             tensors, name = self._all_tensors(numbers), None if product is ANY else product.name
-            return make_case(self.operator, "the call", name="call", tensors=tensors, numbers=numbers, product=name)
+            case = make_case(self.operator, "the call", name="call", tensors=tensors, numbers=numbers, product=name)
+            return self._with_told_places(case, tensors)
         except BadCase as error:
             raise BadInput(self._by_options(str(error))) from error
+
+    def _with_told_places(self, case: Case, tensors: Mapping[str, CaseTensor | None]) -> Case:
+        """The case; of indices that it finds, and the line says nothing else of, with the type that the line names."""
+        places = self.operator.by_role.get(Role.PLACES)
+        if self.indices_dtype is None or places is None or places.name in tensors or case.tensors[places.name] is None:
+            return case
+        found = case.tensor(places.name)
+        like = self._made(places, {}, {"shape": found.shape, "format": found.format})
+        return replace(case, tensors={**case.tensors, places.name: like})
 
     def _refuse_strangers(self) -> None:
         own = [p.python_name for p in self.operator.parameters]
@@ -92,30 +104,37 @@ class Line:
         return {p.name: tensor for p, tensor in tensors.items()}
 
     def _text(self, parameter: Parameter) -> str | None:
-        return self.tensors.get(parameter.python_name)
+        """What the line says of a tensor; of too many outputs the last ones count, as with every option."""
+        text = self.tensors.get(parameter.python_name)
+        if text is None or not parameter.output:
+            return text
+        sharing = [p for p in self.operator.outputs if p.python_name == parameter.python_name]
+        return dict(zip(sharing, text[-len(sharing) :], strict=False)).get(parameter)
 
     def _common(self, given: Mapping[Parameter, dict[str, Any] | None]) -> dict[str, Any]:
         """What holds where a tensor does not say otherwise: what the line says for all, or else for the first one."""
         common = {"dtype": self.dtype, "format": self.format}
         for parameter, facts in given.items():
             for key in common:
-                if common[key] is None and facts and not (key == "dtype" and parameter.role in OWN_TYPES):
+                if common[key] is None and facts and not (key == "dtype" and parameter.role in OF_PLACES):
                     common[key] = facts.get(key)
         return {"format": common["format"], "dtype": common["dtype"] or "float32"}
 
     def _told_type(self, parameter: Parameter) -> str | None:
         """The type that the line has a word for, if it is there."""
-        if parameter.role in OWN_TYPES:
-            return self.indices_dtype if parameter.role is Role.INDICES else None
-        return self.dtype
+        return self.indices_dtype if parameter.role in OF_PLACES else self.dtype
+
+    def _own_type(self, parameter: Parameter) -> str | None:
+        """The type of a tensor that does not hold the numbers that are pooled."""
+        return (self._told_type(parameter) or parameter.dtype) if parameter.role in OF_PLACES else None
 
     def _made(self, parameter: Parameter, common: dict[str, Any], facts: dict[str, Any] | None) -> CaseTensor | None:
         from ..cases.building import make_tensor
 
         if facts is None:
             return None
-        own = OWN_TYPES.get(parameter.role)
-        merged = {**common, **({"dtype": self._told_type(parameter) or own} if own else {}), **facts}
+        own = self._own_type(parameter)
+        merged = {**common, **({"dtype": own} if own else {}), **facts}
         merged["dtype"] = merged["dtype"].lower()
         merged["format"] = merged["format"] and merged["format"].upper()
         return make_tensor(self.operator, parameter, "the call", **merged)
@@ -144,7 +163,7 @@ class Line:
         from ..arrays.files import read_array
 
         if Path(path).suffix.lower() == ".bin":
-            dtype = self._told_type(parameter) or OWN_TYPES.get(parameter.role)
+            dtype = self._own_type(parameter) or self.dtype
             shape = None if self.shape is None else integers(self.shape, "--shape")
             gradient = self.operator.by_role.get(Role.GRADIENT)
             if shape is None and parameter.role is Role.INDICES and gradient and gradient.name in self.arrays:
@@ -255,7 +274,7 @@ def takes_call(described: Described) -> Callable[[Callable[..., None]], Callable
         @functools.wraps(command)
         def with_options(**given: Any) -> None:
             wanted = {name: parameters_of_all()[name] for name in annotations}
-            texts = {name: text for name in wanted if (text := given.pop(name)) is not None}
+            texts = {name: text for name in wanted if (text := given.pop(name)) not in (None, [])}
             tensors = {name: text for name, text in texts.items() if wanted[name].kind == "tensor"}
             numbers = {name: _value(wanted[name], text) for name, text in texts.items() if name not in tensors}
             words = {name: given.pop(name) for name in COMMON} | {"tensors": tensors, "numbers": numbers}
@@ -296,6 +315,8 @@ def _annotation(parameter: Parameter, described: Described) -> Any:
         if told is None:
             return None
         metavar, help = told
+        if parameter.output:  # each of them, in their order
+            kind = list[str] | None
         if parameter.role is Role.INPUT:
             names.append(f"{names[0]}-shape")
     return Annotated[kind, typer.Option(*names, help=help, metavar=metavar, rich_help_panel=PANEL, show_default=False)]

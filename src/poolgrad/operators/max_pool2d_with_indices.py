@@ -48,12 +48,52 @@ def suite(cases: Suite) -> None:
     """Cases that usual suites leave out."""
     cases.fixed_windows()
     cases.without_batch("NCHW", "ND", "NCL")
+    cases.halves()
+    cases.maxima()
     cases.layouts()
     cases.add("ND", "format ND with rank 4", every={"format": "ND"})
+    cases.add("int32", "indices of 32 bits on any product", indices={"dtype": "int32"})
     cases.pooled("empty-batch", "an empty batch is a success with nothing to do", (0, 3, 8, 8))
+    _ascend_950(cases)
+    refused = cases.refused
     cases.refusals()
     cases.refused_windows()
     cases.refused_formats("NC1HWC0")
+    cases.formats_differ("ND", "self", "out")
+    for product in (A2, A3):
+        why = f"{product.name} takes dilation 1 only"
+        refused(f"dilation-{product.name.replace(' ', '-')}", why, dilation=(2, 1), product=product.name)
+    refused("dilation-zero", "a dilation of 0", dilation=(0, 1))
+    refused("NCL-of-rank-4", "NCL has three axes", every={"format": "NCL"})
+    refused("indices-float", "indices are integers", indices={"dtype": "float32"})
+    refused("format-NHWC-Atlas-A2", "NHWC is on Ascend 950 only", every={"format": "NHWC"}, product=A2.name)
+    refused("empty-channels", "only the batch may be empty", self={"shape": (2, 0, 8, 8)})
+    refused("empty-rows", "only the batch may be empty", self={"shape": (2, 3, 0, 8)})
+    _large_planes(cases)
+
+
+def _ascend_950(cases: Suite) -> None:
+    def pooled(name: str, why: str, shape: tuple[int, ...], **changes: Any) -> None:
+        cases.pooled(name, why, shape, product=A950.name, **changes)
+
+    why = "Ascend 950 takes dilation"
+    pooled("dilation-2", why, (2, 3, 11, 9), kernelSize=(3, 3), dilation=(2, 2), padding=(1, 1))
+    pooled("dilation-uneven", why, (2, 3, 13, 12), kernelSize=(2, 3), dilation=(3, 2), stride=(1, 2))
+    for rank, lead in ((4, (2,)), (3, ())):
+        why = f"NHWC with rank {rank}: an index still means h*W+w in one plane"
+        pooled(f"NHWC-rank-{rank}", why, (*lead, 8, 6, 3), every={"format": "NHWC"})
+    why = "dilation steps over the whole input: no index could be right"
+    empty = {"kernelSize": (2, 2), "stride": (1, 2), "padding": (1, 0), "dilation": (2, 1)}
+    cases.refused("window-empty", why, self={"shape": (2, 3, 1, 8)}, product=A950.name, **empty)
+
+
+def _large_planes(cases: Suite) -> None:
+    """Planes with more places than an index of 32 bits has."""
+    large: dict[str, Any] = {"self": {"shape": (1, 1, 2**16, 2**16)}, "kernelSize": (1, 2**16), "stride": (1, 2**16)}
+    int32, why = {"dtype": "int32"}, "an index of 32 bits can't name all places"
+    cases.refused("plane-int32", why, product=A950.name, indices=int32, **large)
+    why, status = "an inner operator's limit, whatever the index", ACLNN_ERR_INNER_NULLPTR
+    cases.refused("plane-Atlas-A2", why, product=A2.name, status=status, **large)
 
 
 OPERATOR = Operator(
