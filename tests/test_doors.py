@@ -40,7 +40,8 @@ SUCCESSES = [
 def in_python(operator: Operator, arrays: Arrays, call: Any, **options: Any) -> Arrays:
     """The results of the Pythonic function, by documented names; indices that it finds are of the call's type."""
     numbers = {p.python_name: call[p.name] for p in operator.numbers}
-    options |= {"index_dtype": call[p.name].dtype for p in operator.outputs if p.role is Role.PLACES}
+    if Role.PLACES in operator.by_role:
+        options["index_dtype"] = call[operator.by_role[Role.PLACES].name].dtype
     given = (arrays[p.name] for p in operator.inputs)
     answer = getattr(poolgrad, operator.python_name)(*given, **numbers, **options)
     return dict(zip((p.name for p in operator.outputs), answer if type(answer) is tuple else (answer,), strict=True))

@@ -131,6 +131,7 @@ class Worker:
             Role.KERNEL: kernel,
             Role.STRIDE: self.sizes(len(sizes), 4),
             Role.PADDING: tuple(self.random.randint(0, k // 2) for k in kernel),
+            Role.OUTPUT_SIZE: self.sizes(len(sizes), 9),
         }
         numbers = {p.name: of_role.get(p.role, p.default) for p in operator.numbers}
         return numbers | {p.name: self.random.random() < 0.5 for p in operator.numbers if p.kind == "bool"}

@@ -16,10 +16,12 @@ from poolgrad.arrays.files import numpy_dtype, read_array
 from poolgrad.cases import Case, CaseTensor, Values, data
 from poolgrad.cases.golden import make_golden
 from poolgrad.cases.naming import directory_name
+from poolgrad.cases.work import file_of
 from poolgrad.contract.parameters import Role
 from poolgrad.operators import REGISTRY
 
 AVG, ADAPTIVE_AVG = "aclnnAvgPool2dBackward", "aclnnAdaptiveAvgPool3dBackward"
+FORWARD_MAX = "aclnnMaxPool2dWithIndices"
 MAX, ADAPTIVE_MAX = "aclnnMaxPool2dWithIndicesBackward", "aclnnAdaptiveMaxPool2dBackward"
 AVG_NUMBERS = {"kernelSize": (3, 2), "stride": (2, 2), "padding": (1, 0), "countIncludePad": False}
 MAX_NUMBERS = {"kernelSize": (3, 2), "stride": (2, 1), "padding": (1, 1), "dilation": (1, 2), "ceilMode": True}
@@ -30,7 +32,9 @@ def make(name: str, operator: str, out: tuple[int, ...], size: tuple[int, ...], 
     small, large = CaseTensor(dtype, out, format), CaseTensor(dtype, size, format)
     drawn = Values(options.get("indices", "forward"))
     indices = CaseTensor(options.get("index", "int64"), out, format, values=drawn)
-    of_role = {Role.GRADIENT: small, Role.INPUT: large, Role.INDICES: indices, Role.RESULT: large}
+    result = large if Role.GRADIENT in described.by_role else small
+    of_role = {Role.GRADIENT: small, Role.INPUT: large, Role.INDICES: indices, Role.RESULT: result}
+    of_role[Role.PLACES] = replace(small, dtype=indices.dtype)
     numbers = {p.name: p.default for p in described.numbers} | options.get("numbers", {})
     return Case(name, operator, {p.name: of_role[p.role] for p in described.tensors}, numbers)
 
@@ -46,6 +50,8 @@ CASES = [
     make("astray, last", MAX, (3, 5, 8, 5), (3, 8, 8, 5), numbers=MAX_NUMBERS, format="NHWC", indices="plane"),
     make("max, channels last", MAX, (3, 5, 8, 5), (3, 8, 8, 5), numbers=MAX_NUMBERS, format="NHWC", dtype="bfloat16"),
     make("adaptive max", ADAPTIVE_MAX, (3, 5, 3, 9), (3, 5, 8, 8), format="ND"),
+    make("forward", FORWARD_MAX, (3, 5, 5, 8), (3, 5, 8, 8), numbers=MAX_NUMBERS, dtype="bfloat16", index="int32"),
+    make("forward, last", FORWARD_MAX, (3, 5, 8, 5), (3, 8, 8, 5), numbers=MAX_NUMBERS, format="NHWC"),
 ]
 
 
@@ -83,19 +89,20 @@ def test_pieces_do_not_change_the_golden_result(tmp_path: Path, monkeypatch: pyt
     for case in CASES:
         found = arrays_of(root, case)
         numbers = {p.python_name: case.numbers[p.name] for p in case.operator.parameters if p.kind != "tensor"}
-        if "indices" in found:
-            numbers["indices"] = found["indices"]
+        given = {p.python_name: found[p.name] if p.read else case.tensor(p.name).shape for p in case.operator.inputs}
         if case.tensor("self").format == "NHWC":
             numbers["data_format"] = "NHWC"
-        function = getattr(poolgrad, case.operator.python_name)
-        expected = function(found["gradOutput"], case.tensor("self").shape, **numbers)
+        if Role.PLACES in case.operator.by_role:
+            numbers["index_dtype"] = case.of(Role.PLACES).dtype
+        expected = getattr(poolgrad, case.operator.python_name)(**given, **numbers)
         assert found["golden"].any()
         assert "indices" not in found or len(np.unique(found["indices"])) > 20
-        assert found["golden"].tobytes() == expected.tobytes(), case.name
+        for name, one in zip(case.outputs, expected if isinstance(expected, tuple) else (expected,), strict=True):
+            assert found[Path(file_of(case, name)).stem].tobytes() == one.tobytes(), case.name
 
 
 def test_planes_too_large_for_memory_are_summed_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    halves = [case for case in CASES if "indices" in case.tensors and case.tensor("self").dtype != "float32"]
+    halves = [case for case in CASES if "indices" in case.inputs and case.tensor("self").dtype != "float32"]
     expected = golden(tmp_path / "a", halves)
     monkeypatch.setattr(data, "LARGE_PLANE", 10)
     reached = []

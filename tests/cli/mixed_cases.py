@@ -29,7 +29,7 @@ TARGETS = {"float32": 24, "float16": 11, "bfloat16": 8, "float64": 53}
 def lines(count: int, seed: int = 0) -> list[Line]:
     """The operators take turns, and in each turn the types do."""
     random = np.random.default_rng(seed)
-    operators = [operator for operator in REGISTRY.values() if Role.GRADIENT in operator.by_role]
+    operators = [*REGISTRY.values()]
     result: list[Line] = []
     while len(result) < count:
         turn, place = divmod(len(result), len(operators))
@@ -66,16 +66,21 @@ def _line(random: np.random.Generator, operator: Operator, dtype: str) -> Line |
         shape = (*lead[:-1], *plane, lead[-1]) if last else (*lead, *plane)
         return {"dtype": dtype, "shape": list(shape), **format, **more}
 
-    data: list[dict[str, Any]] = [{}, {"data": [-4, 4]}, {"data": {"mean": [-1, 1], "std": [1, 2]}}]
+    kinds: list[dict[str, Any]] = [{}, {"data": [-4, 4]}, {"data": {"mean": [-1, 1], "std": [1, 2]}}]
+    data = kinds[int(random.integers(3))]
+    forward = Role.GRADIENT not in operator.by_role
     line = {
         "operator": operator.name.removeprefix("aclnn"),
-        "gradOutput": tensor(out, dtype, **data[int(random.integers(3))]),
-        "self": tensor(size, dtype),
+        **({} if forward else {"gradOutput": tensor(out, dtype, **data)}),
+        "self": tensor(size, dtype, **(data if forward else {})),
         **{p.name: of_role[p.role] for p in operator.numbers},
     }
     if Role.INDICES in operator.by_role:
         drawn = {} if Role.KERNEL in operator.by_role else {"data": str(random.choice(["forward", "windows"]))}
         line["indices"] = tensor(out, str(random.choice(support(operator, ANY).index_dtypes)), **drawn)
+    if Role.PLACES in operator.by_role and random.integers(2):  # else they are as the operator says
+        places = operator.by_role[Role.PLACES].name
+        line[places] = tensor(out, str(random.choice(support(operator, ANY).index_dtypes)))
     return line
 
 
@@ -101,7 +106,8 @@ def _fixed(random: np.random.Generator, operator: Operator) -> Windows | None:
 def _adaptive(random: np.random.Generator, operator: Operator) -> Windows:
     n = len(operator.axes)
     most = 9 if n == 2 else 6
-    return _sizes(random, n, most), _sizes(random, n, most + 1), {}
+    size, out = _sizes(random, n, most), _sizes(random, n, most + 1)
+    return size, out, {Role.OUTPUT_SIZE: out}
 
 
 # What the reference says.
@@ -112,19 +118,29 @@ def arrays(directory: Path) -> dict[str, Array]:
 
 
 def assert_golden(line: Line, found: dict[str, Array]) -> None:
-    """The files of a case agree with the reference: indices and max gradients to the bit, averages within rounding."""
+    """The files of a case agree with the reference: indices, maxima and their gradients to the bit, averages within
+    rounding."""
     operator = find_operator(line["operator"])
     slow, axes = getattr(reference, operator.python_name), len(operator.axes)
     channels = -axes - 1
     if line["self"].get("format"):  # which only those have whose channels come last
         found = {name: np.moveaxis(array, -1, channels) for name, array in found.items()}
-    grad, golden = found["gradOutput"], found["golden"]
+    numbers = {p.python_name: line[p.name] for p in operator.numbers if p.role is not Role.CUBE_MATH_TYPE}
+    golden = found["golden"]
+    if Role.PLACES in operator.by_role:
+        values, indices = slow(found["self"], **numbers)
+        assert golden.tobytes() == values.tobytes(), line
+        assert np.array_equal(found[f"golden_{operator.by_role[Role.PLACES].name}"], indices), line
+        return
+    if Role.GRADIENT not in operator.by_role:
+        _assert_average(golden, found["self"], lambda x: slow(x, **numbers), axes)
+        return
+    grad = found["gradOutput"]
     if Role.INDICES in operator.by_role:
         _assert_indices(line, found, axes)
         expected = slow(grad, golden.shape, found["indices"])
         assert golden.tobytes() == expected.astype(numpy_dtype(line["self"]["dtype"])).tobytes(), line
         return
-    numbers = {p.python_name: line[p.name] for p in operator.numbers if p.role is not Role.CUBE_MATH_TYPE}
     if line["self"]["dtype"] == "float32" and ROUNDING[line.get("cubeMathType", 0)]:
         grad = reference.rounded_to(ROUNDING[line["cubeMathType"]], grad)
     _assert_average(golden, grad, lambda gradients: slow(gradients, golden.shape, **numbers), axes)

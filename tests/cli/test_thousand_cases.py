@@ -44,16 +44,17 @@ def device(cases: list[Line], made: Path) -> Path:
     """Outputs of a device that computes as we do: in every form in which they may be told."""
     root = made / "device"
     for number, line in enumerate(accepted(cases)):
-        golden = made / "golden" / line["name"] / "golden.npy"
-        if number % 11 == 0:
-            root.mkdir(exist_ok=True)
-            shutil.copy(golden, root / f"{line['name']}.npy")
-            continue
-        (root / line["name"]).mkdir(parents=True)
-        if number % 7 == 0:
-            (root / line["name"] / "actual.bin").write_bytes(read_array(golden).tobytes())
-        else:
-            shutil.copy(golden, root / line["name"] / "actual.npy")
+        for golden in (made / "golden" / line["name"]).glob("golden*.npy"):
+            which = golden.stem.removeprefix("golden")
+            if number % 11 == 0:
+                root.mkdir(exist_ok=True)
+                shutil.copy(golden, root / f"{line['name']}{which}.npy")
+                continue
+            (root / line["name"]).mkdir(parents=True, exist_ok=True)
+            if number % 7 == 0:
+                (root / line["name"] / f"actual{which}.bin").write_bytes(read_array(golden).tobytes())
+            else:
+                shutil.copy(golden, root / line["name"] / f"actual{which}.npy")
     return root
 
 
@@ -65,9 +66,8 @@ def verify(made: Path, device: Path, *options: object, expect: int = 0) -> dict:
 
 def test_the_cases_are_mixed(cases: list[Line]) -> None:
     operators = Counter(line["operator"] for line in cases)
-    gradients = [name for name, operator in REGISTRY.items() if Role.GRADIENT in operator.by_role]
-    assert sorted(operators) == sorted(name.removeprefix("aclnn") for name in gradients)
-    assert min(operators.values()) == COUNT // len(gradients)
+    assert sorted(operators) == sorted(name.removeprefix("aclnn") for name in REGISTRY)
+    assert min(operators.values()) == COUNT // len(REGISTRY)
     assert {line["self"]["dtype"] for line in cases} == {"float32", "float16", "bfloat16", "float64"}
     assert any(line["self"].get("format") == "NHWC" for line in cases)
     assert any(max(line.get("dilation", (1,))) > 1 for line in cases)
@@ -118,6 +118,27 @@ def test_a_damaged_element_is_found_and_located(cases: list[Line], made: Path, d
         assert str(list(place)) in poolgrad("compare", actual, golden, expect=1).stdout
     finally:
         actual.write_bytes(whole)
+
+
+@pytest.mark.parametrize("standard", ["stat_rel_err", "cosine", "mixed"])
+def test_a_wrong_index_fails_by_any_standard(cases: list[Line], made: Path, device: Path, standard: str) -> None:
+    found = [
+        device / line["name"] / f"actual_{p.name}.npy"
+        for line in accepted(cases)
+        for p in REGISTRY[f"aclnn{line['operator']}"].outputs
+        if p.role is Role.PLACES
+    ]
+    actual = next(path for path in found if path.exists())
+    whole = actual.read_bytes()
+    array = np.array(read_array(actual))
+    array[(0,) * array.ndim] += 1
+    write_array(actual, array)
+    try:
+        results = verify(made, device, "--standard", standard, expect=1)["results"]
+    finally:
+        actual.write_bytes(whole)
+    (wrong,) = (result for result in results if result["case"] == actual.parent.name)
+    assert (wrong["verdict"], wrong["comparison"]["standard"]) == ("fail", "binary")
 
 
 def test_again_nothing_is_made(made: Path, cases: list[Line]) -> None:

@@ -40,8 +40,9 @@ DOCUMENT = Document(
     ),
     order="""self-null kernelSize-null stride-null padding-null dilation-null out-null indices-null product handles
         int64 self-dtype out-dtype-as-self indices-dtype out-format-as-self self-format self-rank NCL-rank
-        kernelSize-length stride-length padding-length dilation-length kernelSize-positive stride-positive padding-negative padding-half
-        dilation-one dilation-positive self-dims windows-fit windows-not-empty out-pooled indices-shape-as-out
+        kernelSize-length stride-length padding-length dilation-length
+        kernelSize-positive stride-positive padding-negative padding-half dilation-one
+        dilation-positive self-dims windows-fit windows-not-empty out-pooled indices-shape-as-out
         plane-size sizes out-writable indices-writable""",
     refused=(
         refused("int64", "a dilation beyond 64 bits", dilation=(1, 2**64)),

@@ -81,6 +81,17 @@ def test_forward_indices_by_hand():
     assert reference.adaptive_max_pool_indices(x, (2, 1)).tolist() == [[[3], [8]]]
 
 
+def test_forward_maxima_by_hand():
+    nan = np.nan
+    x = np.array([[[1.0, 1.0, nan], [0.0, nan, 2.0]], [[5.0, -np.inf, 5.0], [-1.0, -np.inf, -0.0]]])
+    values, indices = reference.max_pool2d_with_indices(x, (2, 2), (2, 1), (0, 0))
+    assert np.array_equal(values, [[[nan, nan]], [[5, 5]]], equal_nan=True)
+    assert indices.tolist() == [[[4, 4]], [[0, 2]]]  # the last NaN
+    values, indices = reference.max_pool2d_with_indices(x, (1, 2), (1, 2), (0, 1))
+    assert np.array_equal(values, [[[1, nan], [0, nan]], [[5, 5], [-1, 0]]], equal_nan=True)
+    assert indices.tolist() == [[[0, 2], [3, 4]], [[0, 2], [3, 5]]]
+
+
 @pytest.mark.parametrize("index", [-1, 4, 2**40])
 def test_an_index_outside_its_plane_is_refused(index):
     with pytest.raises(IndexError, match=str(index)):

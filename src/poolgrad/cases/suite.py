@@ -140,7 +140,8 @@ class Suite:
         pooled("lengths-1", why, (2, 3, *last(9, 9, 9)), **{kernel: (3,), stride: (2,), pad: (1,)})
         empty = {kernel: last(3, 3, 2), stride: ()}
         pooled("stride-empty", f"an empty {stride} means {kernel}", (2, 3, *last(9, 9, 6)), **empty)
-        why = f"a stride beyond the kernel leaves elements that {'get 0' if self.names(Role.GRADIENT) else 'are not read'}"
+        left = "get 0" if self.names(Role.GRADIENT) else "nobody reads"
+        why = f"a stride beyond the kernel leaves elements that {left}"
         pooled("gaps", why, (1, 2, *last(11, 11, 11)), **{stride: last(4, 5, 4)})
         pooled("global", "one window over all of it", (2, 3, *last(3, 5, 7)), **{kernel: last(3, 5, 7)})
         pooled("one-element", "the smallest tensors there are", (1, 1, *ones), **windows(1, 1, 0))
@@ -154,8 +155,9 @@ class Suite:
 
         def sizes(out: tuple[int, ...], size: tuple[int, ...]) -> dict[str, Any]:
             given: dict[str, Any] = dict.fromkeys(self.names(Role.OUTPUT_SIZE), self.last(*out))
-            given |= dict.fromkeys(self.names(Role.GRADIENT), {"shape": (2, 3, *self.last(*out))})
-            return given | {x: {"shape": (2, 3, *self.last(*size))}}
+            for name, sizes in [(name, out) for name in self.names(Role.GRADIENT)] + [(x, size)]:
+                given[name] = {"shape": (2, 3, *self.last(*sizes))}
+            return given
 
         self.overlapping("uneven", "windows of different lengths that overlap")
         self.add("upsampling", "more windows than elements on every axis", **sizes((5, 7, 9), (3, 4, 5)))

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..arrays.files import SUFFIXES, BadFile, read_array
 from ..base.status import ACLNN_SUCCESS, name_of
+from ..contract.parameters import Role
 from ..precision import Comparison, NotComparable
 from ..precision.comparing import Tensors, judge_tensors
 from ..precision.limits import WITH_THIRD_PARTY
@@ -111,7 +112,7 @@ def _compared(
     """One output; files of further ones have its name behind an underscore."""
     name, tensor, made = directory_name(case.name), case.tensor(output), file_of(case, output)
     which = made.removeprefix(GOLDEN).removesuffix(".npy")
-    standard = standard or case.standard or "mixed"
+    standard = "binary" if output in _places(case) else standard or case.standard or "mixed"
     arrays: dict[str, Array] = {}
     for part in ("actual", "third_party") if standard in WITH_THIRD_PARTY else ("actual",):
         path = _found(actual, name, part, which)
@@ -123,6 +124,11 @@ def _compared(
     found = judge_tensors(tensors, standard, hf32=_is_hf32(case), advance=pause)
     text = found.summary().removeprefix(f"{found.verdict} ")
     return Outcome(case.name, PASS if found.passed else FAIL, f"{output}: {text}" if which else text, found)
+
+
+def _places(case: Case) -> list[str]:
+    """Outputs that are indices: no standard is for those, they are right or wrong."""
+    return [p.name for p in case.operator.outputs if p.role is Role.PLACES]
 
 
 def _found(actual: Path, name: str, part: str, which: str) -> Path | None:

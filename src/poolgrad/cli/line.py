@@ -248,11 +248,12 @@ Described = Callable[[Parameter], tuple[str, str] | None]
 
 
 def parameters_of_all() -> dict[str, Parameter]:
-    """The parameters that any operator has, by their Python names."""
+    """The parameters that any operator has, by their Python names; of several, one whose description is enough."""
     found: dict[str, Parameter] = {}
     for operator in REGISTRY.values():
         for parameter in operator.parameters:
-            found.setdefault(parameter.python_name, parameter)
+            if found.setdefault(parameter.python_name, parameter).read and not parameter.read:
+                found[parameter.python_name] = parameter
     return found
 
 

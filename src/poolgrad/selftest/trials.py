@@ -196,10 +196,8 @@ class _Call(NamedTuple):
             x = _channels_last(np.zeros(x, given.dtype))
             if self.operator.channels_last:
                 options["data_format"] = self.operator.channels_last
-                named, x = (
-                    {name: np.moveaxis(array, 1, -1) for name, array in named.items()},
-                    np.moveaxis(x, 1, -1).shape,
-                )
+                named = {name: np.moveaxis(array, 1, -1) for name, array in named.items()}
+                x = np.moveaxis(x, 1, -1).shape
         if self.is_gradient:
             named[self.operator.by_role[Role.INPUT].python_name] = x
         results = _all_of(getattr(functional, self.operator.python_name)(**named, **self.numbers, **options))
