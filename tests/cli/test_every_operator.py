@@ -103,6 +103,8 @@ def test_view_draws_it_or_says_why_not(operator: Operator) -> None:
     assert Path("a.png").exists() == drawn
     if drawn:
         assert operator.by_role[Role.GRADIENT].name in done.stdout
+    else:
+        assert f"pictures show where gradients go, and {operator.name} has none" in " ".join(done.stderr.split())
 
 
 @EVERY
