@@ -63,8 +63,9 @@ class Suite:
         """A case that differs from the legal call in ``changes``: by parameter, a number, fields of a tensor, or None.
 
         ``every`` changes all tensors, ``floats`` all but the indices. Shapes that are not said follow: those of outputs
-        from the operator, those of indices from the gradient. ``values`` of a tensor may be a number, which all
-        elements are then, or a kind of values. ``status`` is what the case expects, success if it does not say.
+        from the operator, as does the type of indices that it finds, those of indices from the gradient. ``values`` of
+        a tensor may be a number, which all elements are then, or a kind of values. ``status`` is what the case expects,
+        success if it does not say.
         """
         every, floats = changes.pop("every", {}), changes.pop("floats", {})
         numbers = {key: changes.get(key, value) for key, value in self.numbers.items()}
@@ -79,6 +80,8 @@ class Suite:
             elif parameter.role is Role.INDICES:
                 followed = tensors[self.operator.by_role[Role.GRADIENT].name]
             of_group = every if parameter.role in OF_PLACES else every | floats
+            if followed and parameter.role is Role.PLACES:
+                of_group = of_group | {"dtype": followed.dtype}
             fields = of_group | ({"shape": followed.shape} if followed else {}) | (own or {})
             if "values" in fields:
                 fields = fields | {"values": _values(fields["values"])}
