@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -11,7 +11,7 @@ import numpy as np
 
 from poolgrad.contract.operator import Operator
 from poolgrad.contract.parameters import Role
-from poolgrad.contract.support import support
+from poolgrad.contract.support import Support, support
 from poolgrad.operators import REGISTRY
 from poolgrad.selftest import reference
 
@@ -25,19 +25,28 @@ def takes_indices(operator: str) -> bool:
     return Role.INDICES in REGISTRY[operator].by_role
 
 
+def has_maxima(operator: str) -> bool:
+    return takes_indices(operator) or Role.PLACES in REGISTRY[operator].by_role
+
+
+def is_forward(operator: str) -> bool:
+    return Role.GRADIENT not in REGISTRY[operator].by_role
+
+
 WITH_INDICES = list(filter(takes_indices, REGISTRY))
 
 # How TTK describes the calls below: the format of all tensors, and a device that has the operator in every type.
 FORMAT = {operator.name: operator.default_format for operator in REGISTRY.values()}
 
 
-def _soc(operator: Operator) -> str:
-    """The device that has the operator in most types."""
-    product = max(operator.products, key=lambda product: len(support(operator, product).dtypes))
-    return product.soc
+def _widest(operator: Operator) -> Support:
+    """Where the operator has most types."""
+    return max((support(operator, product) for product in operator.products), key=lambda cell: len(cell.dtypes))
 
 
-SOC = {operator.name: _soc(operator) for operator in REGISTRY.values()}
+SOC = {operator.name: _widest(operator).product.soc for operator in REGISTRY.values()}
+# The types of indices there; of an operator without any, one that goes unused.
+INDEX_TYPES = {operator.name: _widest(operator).index_dtypes or ("int32",) for operator in REGISTRY.values()}
 
 # The sizes of the input and of the forward pass's output along D, H and W.
 SIZES, OUTS = (4, 6, 8), (2, 3, 4)
@@ -52,14 +61,17 @@ def numbers(shape: tuple[int, ...], dtype: Any = np.float32, seed: int = 0) -> A
     return (36 * np.random.default_rng(seed).integers(-3, 4, shape)).astype(dtype)
 
 
-def parameters(operator: str, dtype: Any = np.float32, index: Any = np.int32) -> dict[str, Any]:
+def parameters(operator: str, dtype: Any = np.float32, index: Any = None) -> dict[str, Any]:
     """A call by C's names in C's order, with placeholders in the place of indices."""
     axes = len(REGISTRY[operator].axes)
     sizes, outs = (2, 3, *SIZES[-axes:]), (2, 3, *OUTS[-axes:])
     x = np.random.default_rng(7).permutation(math.prod(sizes)).reshape(sizes).astype(dtype)
-    values = (OVERLAPPING if takes_indices(operator) else TOUCHING) | OTHERS
-    values |= {Role.GRADIENT: numbers(outs, dtype), Role.INPUT: x, Role.RESULT: np.full_like(x, 7)}
-    values[Role.INDICES] = np.full(outs, -5, index)
+    if is_forward(operator) and not has_maxima(operator):
+        x = numbers(sizes, dtype)
+    values = (OVERLAPPING if has_maxima(operator) else TOUCHING) | OTHERS | {Role.OUTPUT_SIZE: [*outs[2:]]}
+    values |= {Role.GRADIENT: numbers(outs, dtype), Role.INPUT: x}
+    values[Role.RESULT] = np.full(outs if is_forward(operator) else sizes, 7, dtype)
+    values |= {role: np.full(outs, -5, index or INDEX_TYPES[operator][0]) for role in (Role.INDICES, Role.PLACES)}
     return {p.name: values[p.role] for p in REGISTRY[operator].parameters}
 
 
@@ -67,13 +79,26 @@ def _windows(operator: str, x: Array) -> Iterator[tuple[tuple[int, ...], tuple[s
     """Every place of the forward pass's output, and the part of the input that it sees."""
     axes = len(REGISTRY[operator].axes)
     if Role.KERNEL in REGISTRY[operator].by_role:
-        kernel, stride, pad = (3, 2, 1) if takes_indices(operator) else (2, 2, 0)
+        kernel, stride, pad = (3, 2, 1) if has_maxima(operator) else (2, 2, 0)
         along = [reference.fixed_windows(size, kernel, stride, pad, ceil_mode=False) for size in x.shape[-axes:]]
     else:
         along = [reference.adaptive_windows(*axis) for axis in zip(x.shape[-axes:], OUTS[-axes:], strict=True)]
     for place in np.ndindex(*map(len, along)):
         windows = [axis[o] for axis, o in zip(along, place, strict=True)]
         yield place, tuple(slice(window.start, window.stop) for window in windows)
+
+
+def wanted_all(operator: str, given: dict[str, Any]) -> list[Array]:
+    """What every output is to be: a gradient; or maxima and where they lie; or averages."""
+    if not is_forward(operator):
+        return [wanted(operator, given)]
+    x = given[REGISTRY[operator].by_role[Role.INPUT].name]
+    if has_maxima(operator):
+        return [maxima(operator, x), legal_indices(operator, x)][: len(REGISTRY[operator].outputs)]
+    result = np.empty((*x.shape[:2], *OUTS[2 - x.ndim :]))
+    for place, window in _windows(operator, x):
+        result[(..., *place)] = x[(..., *window)].astype(np.float64).mean((*range(2, x.ndim),))
+    return [result]
 
 
 def wanted(operator: str, given: dict[str, Any]) -> Array:
@@ -100,6 +125,18 @@ def legal_indices(operator: str, x: Array) -> Array:
         patch = x[(..., *window)].astype(np.float64).reshape(*x.shape[:-axes], -1)
         indices[(..., *place)] = places[window].reshape(-1)[patch.argmax(-1)]
     return indices
+
+
+def maxima(operator: str, x: Array) -> Array:
+    indices = legal_indices(operator, x)
+    flat = np.take_along_axis(x.reshape(*x.shape[:2], -1), indices.reshape(*x.shape[:2], -1), -1)
+    return flat.reshape(indices.shape)
+
+
+def assert_wanted(operator: str, got: Sequence[Any], given: dict[str, Any], dtype: Any, index: Any = None) -> None:
+    """Every output is what it is to be, with numbers of one type and indices of another."""
+    for output, one, expected in zip(REGISTRY[operator].outputs, got, wanted_all(operator, given), strict=True):
+        assert_same(one, expected, (index or INDEX_TYPES[operator][0]) if output.role is Role.PLACES else dtype)
 
 
 def assert_same(got: Array, expected: Array, dtype: Any) -> None:

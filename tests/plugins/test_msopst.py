@@ -12,8 +12,11 @@ from plugins.example_calls import (
     ADAPTIVE_MAX,
     AVG,
     FLOATS,
+    INDEX_TYPES,
     MAX,
     assert_same,
+    assert_wanted,
+    is_forward,
     legal_indices,
     numbers,
     parameters,
@@ -23,12 +26,14 @@ from plugins.stand_ins import msopst_run
 
 import poolgrad
 from poolgrad.contract.operator import GraphOperator
+from poolgrad.contract.parameters import Role
 from poolgrad.operators import REGISTRY
 from poolgrad.plugins import msopst
 from poolgrad.selftest import reference
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 Array = np.ndarray[Any, Any]
+FINDING = [name for name, operator in REGISTRY.items() if Role.PLACES in operator.by_role]
 
 
 def case_of(operator: str, given: dict[str, Any], output: str, format: str = "ND", **attributes: Any) -> dict[str, Any]:
@@ -78,10 +83,29 @@ def legal_call(operator: str, dtype: Any = np.float32) -> dict[str, Any]:
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("operator", REGISTRY)
 def test_golden_results_for_msopst(operator: str, dtype: Any) -> None:
+    """Indices are of the type that the case says."""
     given = legal_call(operator, dtype)
-    (output,) = REGISTRY[operator].outputs
-    got = expected(operator, given, output.name, "NCHW")
-    assert_same(got, wanted(operator, given), dtype)
+    for index in INDEX_TYPES[operator]:
+        case, like = case_of(operator, given, "", "NCHW"), parameters(operator, dtype, index)
+        outputs = {p.name: like[p.name].dtype.name for p in REGISTRY[operator].outputs}
+        case["output_desc"] = [{"name": name, "dtype": told, "value": None} for name, told in outputs.items()]
+        assert_wanted(operator, msopst_run(case), given, dtype, index)
+
+
+@pytest.mark.parametrize("operator", FINDING)
+def test_indices_of_no_such_type_are_refused(operator: str) -> None:
+    places = REGISTRY[operator].by_role[Role.PLACES].name
+    case = case_of(operator, legal_call(operator), places)
+    with pytest.raises(poolgrad.AclnnError, match=f"{places}-dtype"):
+        msopst_run(case)
+
+
+@pytest.mark.parametrize("operator", list(filter(is_forward, REGISTRY)))
+def test_axes_of_forward_passes_lie_as_data_format_says(operator: str) -> None:
+    given = legal_call(operator)
+    channels_last = {n: last(v) if isinstance(v, np.ndarray) else v for n, v in given.items()}
+    got = msopst_run(case_of(operator, channels_last, "y", data_format=f"N{REGISTRY[operator].axes}C"))
+    assert_wanted(operator, [np.moveaxis(one, -1, 1) for one in got], given, np.float32, np.int64)
 
 
 def test_formats_and_bits_are_understood() -> None:

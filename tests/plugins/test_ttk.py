@@ -13,10 +13,12 @@ from plugins.example_calls import (
     AVG,
     FLOATS,
     FORMAT,
+    INDEX_TYPES,
     MAX,
     SOC,
     WITH_INDICES,
     assert_same,
+    assert_wanted,
     legal_indices,
     parameters,
     wanted,
@@ -31,26 +33,34 @@ from poolgrad.cases.suite import suite_of
 from poolgrad.contract.parameters import Role
 from poolgrad.operators import REGISTRY
 from poolgrad.plugins import ttk
+from poolgrad.run.calls import one_or_all
 from poolgrad.selftest import reference
 
 Array = np.ndarray[Any, Any]
 TTK = Ttk(ttk.__file__)
 
 
+def run_all(operator: str, given: dict[str, Any], **options: Any) -> list[Array]:
+    got = TTK.run(operator, given, **({"formats": (FORMAT[operator],), "soc": SOC[operator]} | options))
+    assert all(isinstance(one, np.ndarray) for one in got)
+    return got
+
+
 def run(operator: str, given: dict[str, Any], **options: Any) -> Array:
-    (got,) = TTK.run(operator, given, **({"formats": (FORMAT[operator],), "soc": SOC[operator]} | options))
-    assert isinstance(got, np.ndarray)
+    (got,) = run_all(operator, given, **options)
     return got
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("operator", REGISTRY)
 def test_golden_results_for_ttk(operator: str, dtype: Any) -> None:
-    given = parameters(operator, dtype)
-    (output,) = (given[p.name] for p in REGISTRY[operator].outputs)
-    output[...] = 7
-    assert_same(run(operator, given), wanted(operator, given), dtype)
-    assert np.all(output == 7)  # it is TTK's own
+    for index in INDEX_TYPES[operator]:
+        given = parameters(operator, dtype, index)
+        outputs = [given[p.name] for p in REGISTRY[operator].outputs]
+        for output in outputs:
+            output[...] = 7
+        assert_wanted(operator, run_all(operator, given), given, dtype, index)
+        assert all(np.all(output == 7) for output in outputs)  # they are TTK's own
 
 
 def test_every_operator_is_found_and_no_standard_is_set() -> None:
@@ -112,10 +122,10 @@ def test_a_null_tensor_or_array_is_161001(operator: str) -> None:
     for name, nullable in ((p.name, p.nullable) for p in pointers):
         if nullable:
             given = parameters(operator)
-            assert_same(run(operator, given | {name: None}), wanted(operator, given), np.float32)
+            assert_wanted(operator, run_all(operator, given | {name: None}), given, np.float32)
             continue
         with pytest.raises(poolgrad.AclnnError, match=f"{name}-null") as caught:
-            run(operator, parameters(operator) | {name: None})
+            run_all(operator, parameters(operator) | {name: None})
         assert caught.value.status == 161001
 
 
@@ -140,15 +150,14 @@ def test_channels_may_be_last() -> None:
 
 
 @pytest.mark.parametrize("operator", REGISTRY)
-def test_the_output_is_judged(operator: str) -> None:
+def test_every_output_is_judged(operator: str) -> None:
     given = parameters(operator)
-    ((output, right),) = ((p.name, given[p.name]) for p in REGISTRY[operator].outputs)
-    shape = right.shape
-    for wrong in (np.zeros((*shape[:-1], shape[-1] - 1), np.float32), np.zeros(shape, np.float16)):
-        with pytest.raises(poolgrad.AclnnError) as caught:
-            run(operator, given | {output: wrong}, soc="Ascend910B")
-        assert caught.value.status == 161002
-        assert output in str(caught.value)
+    for output, right in ((p.name, given[p.name]) for p in REGISTRY[operator].outputs):
+        for wrong in (np.zeros_like(right[..., 1:]), np.zeros(right.shape, np.float16)):
+            with pytest.raises(poolgrad.AclnnError) as caught:
+                run_all(operator, given | {output: wrong}, soc="Ascend910B")
+            assert caught.value.status == 161002
+            assert output in str(caught.value)
 
 
 def test_the_product_is_the_device_unless_the_environment_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,11 +190,10 @@ def test_promoted_results_are_float64(operator: str, output: Any) -> None:
     given = parameters(operator)
 
     def promote(value: Any) -> Any:
-        is_output = any(value is given[p.name] for p in REGISTRY[operator].outputs)
-        return value.astype(output) if is_output else promoted(value)
+        is_result = value is given[REGISTRY[operator].by_role[Role.RESULT].name]
+        return value.astype(output) if is_result else promoted(value)
 
-    got = run(operator, given, promote=promote)
-    assert_same(got, wanted(operator, given), np.float64)
+    assert_wanted(operator, run_all(operator, given, promote=promote), given, np.float64)
 
 
 ROUNDINGS = {
@@ -260,15 +268,17 @@ def test_the_suite_gets_the_contracts_answers(case: Case) -> None:
     soc = find_product(case.product).soc if case.product else ""
     if case.status in (161001, 161002):
         with pytest.raises(poolgrad.AclnnError) as caught:
-            run(case.operator_name, given, formats=formats, soc=soc)
+            run_all(case.operator_name, given, formats=formats, soc=soc)
         assert caught.value.status == case.status
         return
-    got = run(case.operator_name, given, formats=formats, soc=soc)
+    got = run_all(case.operator_name, given, formats=formats, soc=soc)
     options = {p.python_name: given[p.name] for p in case.operator.parameters if not p.output}
     if case.is_channels_last:
         options["data_format"] = case.of(Role.INPUT).format
-    expected = getattr(poolgrad, case.operator.python_name)(**options, product=soc or None)
-    assert_same(got, expected, given[case.operator.by_role[Role.RESULT].name].dtype)
+    expected = [np.empty_like(given[p.name]) for p in case.operator.outputs]
+    getattr(poolgrad, case.operator.python_name)(**options, product=soc or None, out=one_or_all(tuple(expected)))
+    for one, other in zip(got, expected, strict=True):
+        assert_same(one, other, other.dtype)
 
 
 def test_most_of_the_suite_is_for_ttk() -> None:

@@ -245,14 +245,14 @@ def same(what: str, one_of: Parameter, like: Parameter, *, on: Products = EVERYW
         return Broken(first, f"the {what} of {second}, {other}", str(one), change)
 
     def blames_second(call: Call) -> bool:
-        """All tensors share one type and one format, so the odd one is to blame; else the output, if it is one of the
-        two: its shape is not given, but follows."""
+        """All tensors share one type and one format, so the odd one is to blame; else the output, if one of the two
+        is: its shape is not given, but follows. Of two outputs the later one follows the other."""
         if what in ("dtype", "format"):
             rest = [read[what](call.tensor(p.name)) for p in call.operator.tensors if p.name not in (first, second)]
             for_first, for_second = (rest.count(read[what](call.tensor(name))) for name in (first, second))
             if for_first != for_second:
                 return for_first > for_second
-        return like.output
+        return like.output and not one_of.output
 
     return Check(f"{first}-{what}-as-{second}", f"{what} of {first} = {what} of {second}", test, on=on, source=source)
 

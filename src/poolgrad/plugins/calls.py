@@ -13,18 +13,18 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import functional
 from ..arrays.adapters import as_numpy, describe, is_torch
 from ..arrays.files import numpy_dtype
 from ..base.dtypes import FLOAT32, FLOAT64, DType
 from ..base.products import ANY, Product, find_product
-from ..base.tensor import Tensor, contiguous_strides
+from ..base.tensor import Tensor, contiguous_strides, retyped
 from ..cases.indices import forward_with_indices
 from ..contract.engine import Call, Value, enforce, first_violation
 from ..contract.operator import Operator
 from ..contract.overlap import MEMORY_CHECKS
 from ..contract.parameters import REQUIRED, Parameter, Role
 from ..contract.pooling import is_channels_last
+from ..run.calls import call as run
 
 Array = NDArray[Any]
 
@@ -76,8 +76,8 @@ def described(
 ) -> Call:
     """The call as the contract sees it. Tensors that are missing or None are null pointers.
 
-    A tensor may also be a description, and one that is never read a shape. Numbers that were not given are as in the
-    Pythonic layer, outputs as the operator says.
+    A tensor may also be a description, one that is never read a shape, and an output the name of its type. Numbers that
+    were not given are as in the Pythonic layer, outputs as the operator says.
     """
     formats = formats or {p.name: operator.default_format for p in operator.tensors}
     values: dict[str, Value] = {}
@@ -87,6 +87,8 @@ def described(
             values[name] = _number(parameter, arguments)
         elif given is None or isinstance(given, Tensor):
             values[name] = given
+        elif isinstance(given, str) and parameter.output:
+            values[name] = None
         elif isinstance(given, tuple) and not parameter.read:
             leader = values[operator.inputs[0].name]
             values[name] = blank(leader.dtype, given, formats[name]) if isinstance(leader, Tensor) else None
@@ -94,8 +96,11 @@ def described(
             values[name] = description(parameter, given, formats[name])
     call = Call(operator, product, values)
     if all(values[p.name] is not None for p in operator.inputs):
-        results = zip(operator.outputs, operator.results(call), strict=True)
-        values |= {p.name: result for p, result in results if p.name not in arguments}
+        for p, result in zip(operator.outputs, operator.results(call), strict=True):
+            if isinstance(given := arguments.get(p.name), str):
+                values[p.name] = retyped(result, given)
+            elif p.name not in arguments:
+                values[p.name] = result
     return call
 
 
@@ -147,37 +152,43 @@ def golden(
     product = os.environ.get("POOLGRAD_PRODUCT") or product or None
     call = described(operator, arguments, formats=formats, product=find_product(product) if product else ANY)
     enforce(call, (*operator.checks, *MEMORY_CHECKS))
-    tensors = {p.python_name: detached(arguments[p.name]) for p in operator.inputs}
-    numbers: dict[str, Any] = {p.python_name: call.values[p.name] for p in operator.numbers}
-    if is_channels_last(call):
-        numbers["data_format"] = operator.channels_last
-    if str(tensors[operator.inputs[0].python_name].dtype).endswith("float64"):
-        return _promoted(call, tensors, numbers, product)
-    return _results(operator, **tensors, **numbers, product=product)
+    arrays = [detached(arguments[p.name]) for p in operator.inputs]
+    numbers = {p.role: call.values[p.name] for p in operator.numbers}
+    if not str(arrays[0].dtype).endswith("float64"):
+        return _results(call, arrays, numbers, product)
+    return _results(call, *_promoted(call, arrays, numbers, product), None)
 
 
-def _results(operator: Operator, **arguments: Any) -> list[Any]:
-    results = getattr(functional, operator.python_name)(**arguments)
+def _results(call: Call, arrays: Sequence[Any], numbers: Mapping[Role, Value], product: str | None) -> list[Any]:
+    """Results of the kinds that the call has, of other arrays and numbers."""
+    operator = call.operator
+    data_format = operator.channels_last if is_channels_last(call) else None
+    index = call.tensor(Role.PLACES).dtype.name if Role.PLACES in operator.by_role else None
+    in_order = tuple(numbers[p.role] for p in operator.numbers)
+    results = run(operator, tuple(arrays), in_order, product, None, data_format, index)
     return list(results) if isinstance(results, tuple) else [results]
 
 
-def _promoted(call: Call, tensors: dict[str, Any], numbers: dict[str, Any], product: str | None) -> list[Any]:
+def _promoted(
+    call: Call, arrays: Sequence[Any], numbers: Mapping[Role, Value], product: str | None
+) -> tuple[list[Any], Mapping[Role, Value]]:
     """The same in float64: the first tensor is rounded as it is in float32, all else is more precise."""
-    operator = call.operator
-    leader, cube = operator.inputs[0].python_name, operator.by_role.get(Role.CUBE_MATH_TYPE)
+    operator, cube = call.operator, Role.CUBE_MATH_TYPE
     # What is never read may be of another type.
-    tensors = tensors | {p.python_name: call.tensor(p).shape for p in operator.inputs if not p.read}
-    if cube is not None and operator.rounding(call) != "kept":
+    wide = arrays[0]
+    others = [a if p.read else call.tensor(p).shape for p, a in zip(operator.inputs[1:], arrays[1:], strict=True)]
+    if cube not in numbers:
+        return [wide, *others], numbers
+    usual = {p.role: p.default for p in operator.numbers}
+    if operator.rounding(call) != "kept":
         # Windows of one element give numbers back as they are, but rounded; on Ascend 950 too, where HF32 is for
-        # global pooling alone: a plane of gradients is one element then, so these windows are global as well.
-        wide = tensors[leader]
-        float32 = wide.float() if is_torch(wide) else wide.astype(np.float32)
-        ones = {operator.by_role[Role.KERNEL].python_name: 1, cube.python_name: numbers[cube.python_name]}
-        (rounded,) = _results(operator, **dict.fromkeys(tensors, float32), **ones, product=product)
-        tensors[leader] = rounded.double() if is_torch(wide) else rounded.astype(np.float64)
-    if cube is not None:
-        numbers = numbers | {cube.python_name: cube.default}
-    return _results(operator, **tensors, **numbers)
+        # global pooling alone: in planes of one element these windows are global as well.
+        apart = wide.reshape(-1, *[1] * (len(operator.axes) + 1))
+        float32 = apart.float() if is_torch(wide) else apart.astype(np.float32)
+        ones = usual | {Role.KERNEL: (1,), cube: numbers[cube]}
+        (rounded,) = _results(call, [float32] * len(arrays), ones, product)
+        wide = (rounded.double() if is_torch(wide) else rounded.astype(np.float64)).reshape(wide.shape)
+    return [wide, *others], {**numbers, cube: usual[cube]}
 
 
 def detached(value: Any) -> Any:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from poolgrad.arrays.files import BFLOAT16, numpy_dtype
 from poolgrad.contract.operator import Operator
+from poolgrad.contract.parameters import Role
 from poolgrad.operators import REGISTRY
 from poolgrad.plugins import ir
 from poolgrad.plugins.calls import bound, golden
@@ -47,6 +48,9 @@ def _expected(operator: Operator, tensors: tuple[Any, ...], named: dict[str, Any
     arguments = ir.renamed(operator, values)
     for output in operator.outputs:
         arguments.pop(output.name, None)
+        dtype = ir.renamed(operator, described).get(output.name, {}).get("dtype")
+        if dtype and output.role is Role.PLACES:  # which the call's other tensors don't tell
+            arguments[output.name] = numpy_dtype(dtype).name
     _check_names(operator, named, arguments)
     if ir.is_spoken(operator, values):
         layout = ir.layout_of(operator, arguments[operator.inputs[0].name].ndim, values, formats)
