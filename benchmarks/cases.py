@@ -15,7 +15,9 @@ from typing import Any
 
 OPERATORS = {
     "avg": "avg_pool2d_backward",
+    "avg3": "avg_pool3d_backward",
     "aavg": "adaptive_avg_pool3d_backward",
+    "aavg2": "adaptive_avg_pool2d_backward",
     "max": "max_pool2d_with_indices_backward",
     "amax": "adaptive_max_pool2d_backward",
 }
@@ -49,7 +51,12 @@ class Case:
 
     @property
     def adaptive(self) -> bool:
-        return self.operator in ("aavg", "amax")
+        return self.operator in ("aavg", "aavg2", "amax")
+
+    @property
+    def axes(self) -> int:
+        """How many are pooled."""
+        return 3 if self.operator in ("avg3", "aavg") else 2
 
     @cached_property
     def parameters(self) -> tuple[int, int, int]:
@@ -63,7 +70,7 @@ class Case:
     @cached_property
     def grad_shape(self) -> tuple[int, ...]:
         """The shape of the pooled output."""
-        axes = 3 if self.operator == "aavg" else 2
+        axes = self.axes
         if self.adaptive:
             sizes = tuple(map(int, self.window.removeprefix("o").split("x")))
         else:
@@ -280,6 +287,57 @@ aavg 8x64x4x14x14 o8x28x28 float16
 aavg 4x64x16x56x56 o5x17x19 bfloat16
 aavg 8x1024x8x7x7 o1x1x1 bfloat16
 aavg 8x64x4x14x14 o8x28x28 bfloat16
+""",
+    ),
+    Group(
+        "avg3-f32",
+        "average 3-D f32",
+        "平均 3-D f32",
+        None,
+        None,
+        """
+* avg3 4x64x16x56x56 k2s2 | C3D pool 2 as average
+avg3 8x512x4x14x14 k2s2 | C3D pool 4 as average
+* avg3 2x64x16x56x56 k3s1p1 | I3D Inception branch
+avg3 8x192x8x28x28 k3s1p1 | I3D Inception branch 3b
+avg3 1x32x32x112x112 k3s1p1
+* avg3 2x64x32x112x112 k3s2p1 | 3D-ResNet stem
+avg3 2x64x16x56x56 k3s2p1
+avg3 8x32x8x28x28 k3s2p1
+avg3 8x1024x7x7x7 k7 | 3D-ResNet head
+""",
+    ),
+    Group(
+        "avg3-half",
+        "average 3-D f16/bf16",
+        "平均 3-D f16/bf16",
+        None,
+        None,
+        """
+* avg3 4x64x16x56x56 k2s2 float16 | C3D pool 2 as average
+avg3 2x64x16x56x56 k3s1p1 float16 | I3D Inception branch
+avg3 2x64x32x112x112 k3s2p1 float16 | 3D-ResNet stem
+* avg3 4x64x16x56x56 k2s2 bfloat16 | C3D pool 2 as average
+avg3 2x64x16x56x56 k3s1p1 bfloat16 | I3D Inception branch
+avg3 2x64x32x112x112 k3s2p1 bfloat16 | 3D-ResNet stem
+""",
+    ),
+    Group(
+        "aavg2",
+        "adaptive average 2-D",
+        "自适应平均 2-D",
+        None,
+        None,
+        """
+* aavg2 64x2048x7x7 o1x1 | ResNet head
+aavg2 32x512x14x14 o7x7 | VGG head
+* aavg2 16x64x112x112 o56x56
+aavg2 16x64x112x112 o50x37
+aavg2 8x512x60x60 o6x6 | PSPNet pyramid
+aavg2 64x2048x7x7 o1x1 float16 | ResNet head
+aavg2 16x64x112x112 o50x37 float16
+aavg2 64x2048x7x7 o1x1 bfloat16 | ResNet head
+aavg2 16x64x112x112 o50x37 bfloat16
 """,
     ),
     Group(

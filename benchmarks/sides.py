@@ -119,13 +119,15 @@ def _by_torch(case: Case, grad: torch.Tensor, indices: torch.Tensor | None) -> t
 def _torch_call(
     case: Case, grad: torch.Tensor, x: torch.Tensor, indices: torch.Tensor | None, out: torch.Tensor
 ) -> Call:
+    if case.operator == "aavg2":  # the one that torch has no grad_input variant of
+        return partial(torch.ops.aten._adaptive_avg_pool2d_backward.out, grad, x, out=out)
     operator = getattr(torch.ops.aten, OPERATORS[case.operator]).grad_input
     if case.operator == "aavg":
         return partial(operator, grad, x, grad_input=out)
     if case.operator == "amax":
         return partial(operator, grad, x, indices, grad_input=out)
-    pairs = [[number, number] for number in case.parameters]
-    if case.operator == "avg":
+    pairs = [[number] * case.axes for number in case.parameters]
+    if not case.has_indices:
         return partial(operator, grad, x, *pairs, False, True, None, grad_input=out)
     return partial(operator, grad, x, *pairs, [1, 1], False, indices, grad_input=out)
 

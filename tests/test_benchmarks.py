@@ -30,12 +30,13 @@ def tensor(name: str, itemsize: int, shape: tuple[int, ...], format: str) -> Ten
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_contract_allows_every_case(case: Case) -> None:
     operator = next(op for op in REGISTRY.values() if op.python_name == OPERATORS[case.operator])
-    format = "ND" if case.adaptive else "NCHW"
+    format = "ND" if case.adaptive or case.axes == 3 else "NCHW"
     size = 4 if case.dtype == "float32" else 2
     grad = tensor(case.dtype, size, case.grad_shape, format)
     x = tensor(case.dtype, size, case.shape, format)
     indices = tensor(case.index_dtype, 4 if case.index_dtype == "int32" else 8, case.grad_shape, format)
-    values: dict[str, Value] = {"gradOutput": grad, "self": x, "indices": indices, "gradInput": x, "out": x}
+    values: dict[str, Value] = {"gradOutput": grad, "self": x, "indices": indices}
+    values |= dict.fromkeys(("gradInput", "out", "output"), x)
     if not case.adaptive:
         kernel, stride, padding = case.parameters
         values |= {"kernelSize": (kernel,), "stride": (stride,), "padding": (padding,), "dilation": (1,)}
@@ -72,6 +73,8 @@ def test_a_line_is_read() -> None:
     assert case.grad_shape == (2, 3, 5, 6)
     assert parse("avg 1x1x6x6 k3").parameters == (3, 3, 0)
     assert parse("aavg 2x3x4x5x6 o1x2x3").grad_shape == (2, 3, 1, 2, 3)
+    assert parse("aavg2 2x3x5x6 o2x3").grad_shape == (2, 3, 2, 3)
+    assert parse("avg3 2x3x4x5x6 k3s2p1").grad_shape == (2, 3, 2, 3, 3)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
