@@ -290,7 +290,7 @@ aavg 8x64x4x14x14 o8x28x28 bfloat16
 """,
     ),
     Group(
-        "avg3-f32",
+        "avg3-f32",  # torch has no such gradient in float16 and bfloat16
         "average 3-D f32",
         "平均 3-D f32",
         None,
@@ -305,21 +305,6 @@ avg3 1x32x32x112x112 k3s1p1
 avg3 2x64x16x56x56 k3s2p1
 avg3 8x32x8x28x28 k3s2p1
 avg3 8x1024x7x7x7 k7 | 3D-ResNet head
-""",
-    ),
-    Group(
-        "avg3-half",
-        "average 3-D f16/bf16",
-        "平均 3-D f16/bf16",
-        None,
-        None,
-        """
-* avg3 4x64x16x56x56 k2s2 float16 | C3D pool 2 as average
-avg3 2x64x16x56x56 k3s1p1 float16 | I3D Inception branch
-avg3 2x64x32x112x112 k3s2p1 float16 | 3D-ResNet stem
-* avg3 4x64x16x56x56 k2s2 bfloat16 | C3D pool 2 as average
-avg3 2x64x16x56x56 k3s1p1 bfloat16 | I3D Inception branch
-avg3 2x64x32x112x112 k3s2p1 bfloat16 | 3D-ResNet stem
 """,
     ),
     Group(

@@ -119,7 +119,7 @@ def _by_torch(case: Case, grad: torch.Tensor, indices: torch.Tensor | None) -> t
 def _torch_call(
     case: Case, grad: torch.Tensor, x: torch.Tensor, indices: torch.Tensor | None, out: torch.Tensor
 ) -> Call:
-    if case.operator == "aavg2":  # the one that torch has no grad_input variant of
+    if case.operator == "aavg2":  # torch has no grad_input variant of this one; .out makes a tensor and copies it
         return partial(torch.ops.aten._adaptive_avg_pool2d_backward.out, grad, x, out=out)
     operator = getattr(torch.ops.aten, OPERATORS[case.operator]).grad_input
     if case.operator == "aavg":

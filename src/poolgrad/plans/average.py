@@ -64,8 +64,8 @@ NARROWEST_WOVEN, NARROWEST_TOUCHING = 40, 60
 # take. Lanes are as fast on 16 to 28 columns. Some rows of each layer are made at a time, in slots of so many bytes in
 # all; a quarter of that takes a tenth longer, a sixteenth a third.
 NARROWEST_LAYERS, BAND_OF_LAYERS, FEWEST_ROWS_OF_LAYERS = 24, 1 << 18, 4
-# In floats such rows of the result are written while the last of their layers is made, in 0.8 to 0.9 of the time with a
-# stride of 1, and all rows that go past the caches, in 0.75 to 0.9. Narrower ones would take a tenth to a fifth longer.
+# With windows of 3 and a stride of 1 such rows of the result are written while the last of their layers is made, in 0.8
+# to 0.9 of the time. Rows of 40 columns take as long, narrower ones up to twice as long. Strides of 2 gain nothing.
 NARROWEST_JOINED = 48
 # Windows of 3 and a stride of 1 roll in such rows: planes of 11 columns and more take 0.4 to 0.9 of the time that any
 # other way takes, narrower ones a tenth more than in lanes.
@@ -290,7 +290,7 @@ def _in_one_pass(name: str, views: Views, record: Record, streaming: bool, pitch
     if booked is not None:
         if layers:  # stores that miss the caches wait longer here: those past them pay from half the size on
             streaming = _bytes_in_all(views) >= plans.STREAM_FROM // 2
-            record["joined"] = streaming or columns.size >= NARROWEST_JOINED
+            record["joined"] = name == "average_layers_k3s1" and columns.size >= NARROWEST_JOINED
         record["streaming"], record["chunk"], record["pitch"] = streaming, numbers, pitch
         record["kept"] = _kept(views, views.parts(rows_in_all)) if streaming and not layers else 0
     return booked

@@ -2,7 +2,7 @@
 
 The sums of a layer of gradients along W and H are made once, as they are where there is no depth (few_windows.py,
 k3s1.py, stride2.py), some rows at a time, and kept in a slot while windows hold layers of the result. A layer of the
-result is a sum of such slots; in floats it is written while the last of these is made. So additions go along W, then H,
+result is a sum of such slots; k3s1.py can write it while the last of these is made. So additions go along W, then H,
 then D, and what is added along D comes from the caches.
 """
 
@@ -20,7 +20,7 @@ from .few_windows import Scratch, carve, layer_weaver
 from .k3s1 import roll_joined_rows, roll_rows
 from .one_pass import STORED, STREAMED, Joined, divisor_of, way_past_caches
 from .spreading import fill
-from .stride2 import row_doublers
+from .stride2 import row_doubler
 from .sums import write_sum
 
 
@@ -90,6 +90,26 @@ def _layered_kernel(name: str, prepare: Any, make_layer: Any, join_layer: Any) -
     return kernel
 
 
+@inlined_piece
+def _stay_apart(
+    plan: Any, source: int, od: int, rows: Joined, result: int, low: int, high: int, scratch: Any, unit: Any
+) -> bool:
+    return False
+
+
+@inlined_piece
+def _join_k3s1(
+    plan: Any, source: int, od: int, rows: Joined, result: int, low: int, high: int, floats: int, unit: Any
+) -> bool:
+    way = way_past_caches(plan, result) if plan.streaming else STORED
+    if not plan.joined or (plan.streaming and way != STREAMED):
+        return False
+    first = rows.first if rows.first_step else floats  # where zeros are
+    target = Joined(rows.made, rows.result, first, rows.second, rows.first_step, unit)
+    roll_joined_rows(plan, source, target, low, high, divisor_of(plan, od, unit), way, floats, unit)
+    return True
+
+
 def _of_few_windows(name: str, kernel_size: int, stride: int, phase: int) -> Any:
     """Windows of one size, stride and phase along W."""
     weave_layer = layer_weaver(kernel_size, stride, phase, in_scratch=True)
@@ -101,13 +121,7 @@ def _of_few_windows(name: str, kernel_size: int, stride: int, phase: int) -> Any
         scale = plan.divisor * count_of(plan, DEPTH, od)
         return weave_layer(plan, source, target, low, high, scale, False, known, scratch, unit)
 
-    @inlined_piece
-    def join_layer(
-        plan: Any, source: int, od: int, rows: Joined, result: int, low: int, high: int, scratch: Scratch, unit: Any
-    ) -> bool:
-        return False
-
-    return _layered_kernel(name, carve, make_layer, join_layer)
+    return _layered_kernel(name, carve, make_layer, _stay_apart)
 
 
 @inlined_piece
@@ -116,7 +130,7 @@ def _cleared(plan: Any, floats: int, integers: int, unit: Any) -> int:
     return floats
 
 
-def _in_one_pass(name: str, make_rows: Any, join_rows: Any) -> Any:
+def _in_one_pass(name: str, make_rows: Any, join_layer: Any) -> Any:
     """Windows that all count the same, in floats: as in one_pass.py."""
 
     @inlined_piece
@@ -125,18 +139,6 @@ def _in_one_pass(name: str, make_rows: Any, join_rows: Any) -> Any:
     ) -> int:
         make_rows(plan, source, target, low, high, divisor_of(plan, od, unit), STORED, floats, unit)
         return known
-
-    @inlined_piece
-    def join_layer(
-        plan: Any, source: int, od: int, rows: Joined, result: int, low: int, high: int, floats: int, unit: Any
-    ) -> bool:
-        way = way_past_caches(plan, result) if plan.streaming else STORED
-        if not plan.joined or (plan.streaming and way != STREAMED):
-            return False
-        first = rows.first if rows.first_step else floats  # where zeros are
-        target = Joined(rows.made, rows.result, first, rows.second, rows.first_step, unit)
-        join_rows(plan, source, target, low, high, divisor_of(plan, od, unit), way, floats, unit)
-        return True
 
     return _layered_kernel(name, _cleared, make_layer, join_layer)
 
@@ -147,7 +149,7 @@ def __getattr__(name: str) -> Any:
     if name in LAYERS:
         return _of_few_windows(name, *LAYERS[name])
     if name == "average_layers_k3s1":
-        return _in_one_pass(name, roll_rows, roll_joined_rows)
+        return _in_one_pass(name, roll_rows, _join_k3s1)
     if name in LAYERS_IN_ONE_PASS:
-        return _in_one_pass(name, *row_doublers(name, overlapping=True, odd=name.endswith("odd")))
+        return _in_one_pass(name, row_doubler(name, overlapping=True, odd=name.endswith("odd")), _stay_apart)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

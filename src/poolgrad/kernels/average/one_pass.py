@@ -41,7 +41,7 @@ def aside_of(floats: int, target: int) -> int:
 
 def _copier(name: str, put: Any) -> Any:
     @piece_named(name)
-    def copy(target: Any, source: int, columns: int, unit: Any) -> None:
+    def copy(target: int, source: int, columns: int, unit: Any) -> None:
         """A row of the result that is made already."""
         for w in range(0, columns - LANES, LANES):
             put(target, w, load(source, w, unit))
@@ -80,7 +80,6 @@ def _joiner(put: Any) -> Any:
 
 store_joined, stream_joined = _joiner(store), _joiner(stream)
 _copy_into_caches, _copy_past_caches = _copier("copied", store), _copier("copied_past_caches", stream)
-_copy_joined, _stream_copy_joined = _copier("copied_joined", store_joined), _copier("streamed_joined", stream_joined)
 
 
 @inlined_piece
@@ -92,14 +91,6 @@ def copy_row(target: int, source: int, columns: int, way: int, unit: Any) -> Non
         _copy_past_caches(target, source, columns, unit)
     else:
         stream_run(target, source, columns, unit)
-
-
-@inlined_piece
-def copy_joined_row(target: Joined, source: int, columns: int, way: int, unit: Any) -> None:
-    if way == STORED:
-        _copy_joined(target, source, columns, unit)
-    else:
-        _stream_copy_joined(target, source, columns, unit)
 
 
 @inlined_piece

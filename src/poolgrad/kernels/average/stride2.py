@@ -16,31 +16,19 @@ from ..geometry import COLUMNS, ROWS
 from ..jit.memory import inlined_piece, piece_named
 from ..jit.vectors import add, divide, interleaved, load, prefetch, read, splat, spliced, store, stream
 from ..record import LANES
-from .one_pass import (
-    STORED,
-    STREAMED_FROM_SCRATCH,
-    Joined,
-    aside_of,
-    bytes_ahead,
-    copy_joined_row,
-    copy_row,
-    flowing_kernel,
-    joined_row,
-    store_joined,
-    stream_joined,
-)
+from .one_pass import STORED, STREAMED_FROM_SCRATCH, aside_of, bytes_ahead, copy_row, flowing_kernel
 
 
 def _doubler(name: str, put: Any, *, overlapping: bool, odd: bool = False) -> Any:
     """What makes a doubled row; of an odd one the last column is missing in the result."""
 
     @inlined_piece
-    def put_sum(target: Any, w: int, columns: Any, before: int, unit: Any) -> None:
+    def put_sum(target: int, w: int, columns: Any, before: int, unit: Any) -> None:
         put(target, w, add(load(before, w, unit), columns) if overlapping else columns)
 
     @inlined_piece
     def write_doubled(
-        target: Any, w: int, here: Any, right: Any, before: int, doubled: int, first_half: bool, last: bool, unit: Any
+        target: int, w: int, here: Any, right: Any, before: int, doubled: int, first_half: bool, last: bool, unit: Any
     ) -> None:
         """The columns of eight windows, of which ``right`` has the right neighbours; or of the last four only."""
         first, second = interleaved(here, add(here, spliced(here, right, 1)) if overlapping else here, 1, 1)
@@ -55,7 +43,7 @@ def _doubler(name: str, put: Any, *, overlapping: bool, odd: bool = False) -> An
 
     @piece_named(name)
     def double(
-        target: Any, source: int, soon: int, by: Any, before: int, doubled: int, windows: int, unit: Any
+        target: int, source: int, soon: int, by: Any, before: int, doubled: int, windows: int, unit: Any
     ) -> None:
         """Make a doubled row, and write a row of the result with it."""
         zero, last = splat(unit), windows // LANES * LANES - LANES  # of the whole vectors
@@ -78,62 +66,11 @@ def _doubler(name: str, put: Any, *, overlapping: bool, odd: bool = False) -> An
     return double
 
 
-@inlined_piece
-def _row_of_plane(plan: Any, target: int, h: int) -> int:
-    return target + h * plan.row_step
-
-
-def _row_doubler(doublers: Any, row_of: Any, copy: Any, *, overlapping: bool) -> Any:
-    double_aside, double_and_store, double_and_stream = doublers
-
-    @inlined_piece
-    def double_rows(
-        plan: Any, source: int, target: Any, low: int, high: int, by: Any, way: int, scratch: Any, unit: Any
-    ) -> None:
-        """Rows ``low`` to ``high`` of a plane."""
-        zeros, unused, before, doubled = scratch
-        between, windows, soon = plan.grad_steps[3], plan.out[COLUMNS], bytes_ahead(plan)
-        made = -1  # the row of gradients that is doubled
-        for h in range(low, high):
-            at, oh = row_of(plan, target, h), h // 2
-            mixed = overlapping and h % 2 == 1  # a row that windows of two rows hold
-            if oh != made and (mixed or h == low):  # what the row before would have left
-                row = source + oh * between
-                double_aside(unused, row, row + soon, by, before, doubled, windows, unit)
-                made = oh
-            if mixed or oh != made:
-                made = oh + 1 if mixed else oh
-                before, doubled = doubled, before
-                row = source + made * between if made < plan.out[ROWS] else zeros
-                if way == STORED:
-                    double_and_store(at, row, row + soon, by, before, doubled, windows, unit)
-                else:
-                    double_and_stream(at, row, row + soon, by, before, doubled, windows, unit)
-            else:
-                copy(at, doubled, plan.size[COLUMNS], way, unit)
-
-    return double_rows
-
-
-@inlined_piece
-def _carve(plan: Any, floats: int, target: int) -> Any:
-    """A row of zeros, a row that nobody reads, and two doubled ones."""
-    pitch = plan.pitch * plan.itemsize
-    before = floats + 2 * pitch + aside_of(floats, target)
-    return floats, floats + pitch, before, before + pitch
-
-
-def row_doublers(name: str, *, overlapping: bool, odd: bool = False) -> tuple[Any, Any]:
-    """What makes rows of a plane, and what makes rows of a layer that are joined with others."""
-
-    def doubler(kind: str, put: Any) -> Any:
-        return _doubler(f"{name}_{kind}", put, overlapping=overlapping, odd=odd)
-
-    double_and_store = doubler("stored", store)
+def row_doubler(name: str, *, overlapping: bool, odd: bool = False) -> Any:
+    """What makes rows of a plane."""
+    double_and_store = _doubler(f"{name}_stored", store, overlapping=overlapping, odd=odd)
     # Rows of an odd number of columns are no multiples of 16 bytes.
-    double_and_stream = double_and_store if odd else doubler("streamed", stream)
-    in_plane = double_and_store, double_and_store, double_and_stream
-    double_plain = _row_doubler(in_plane, _row_of_plane, copy_row, overlapping=overlapping)
+    double_and_stream = double_and_store if odd else _doubler(f"{name}_streamed", stream, overlapping=overlapping)
 
     @inlined_piece
     def double_in_scratch(
@@ -160,27 +97,40 @@ def row_doublers(name: str, *, overlapping: bool, odd: bool = False) -> tuple[An
     def double_rows(
         plan: Any, source: int, target: int, low: int, high: int, by: Any, way: int, floats: int, unit: Any
     ) -> None:
-        scratch = _carve(plan, floats, target)
+        """Rows ``low`` to ``high`` of a plane."""
+        step, between = plan.row_step, plan.grad_steps[3]
+        windows, columns = plan.out[COLUMNS], plan.size[COLUMNS]
+        soon, pitch = bytes_ahead(plan), plan.pitch * plan.itemsize
+        zeros, unused = floats, floats + pitch
+        before = floats + 2 * pitch + aside_of(floats, target)
+        doubled = before + pitch
         if way == STREAMED_FROM_SCRATCH:
-            double_in_scratch(plan, source, target, low, high, by, scratch, unit)
-        else:
-            double_plain(plan, source, target, low, high, by, way, scratch, unit)
+            double_in_scratch(plan, source, target, low, high, by, (zeros, unused, before, doubled), unit)
+            return
+        made = -1  # the row of gradients that is doubled
+        for h in range(low, high):
+            at, oh = target + h * step, h // 2
+            mixed = overlapping and h % 2 == 1  # a row that windows of two rows hold
+            if oh != made and (mixed or h == low):  # what the row before would have left
+                row = source + oh * between
+                double_and_store(unused, row, row + soon, by, before, doubled, windows, unit)
+                made = oh
+            if mixed or oh != made:
+                made = oh + 1 if mixed else oh
+                before, doubled = doubled, before
+                row = source + made * between if made < plan.out[ROWS] else zeros
+                if way == STORED:
+                    double_and_store(at, row, row + soon, by, before, doubled, windows, unit)
+                else:
+                    double_and_stream(at, row, row + soon, by, before, doubled, windows, unit)
+            else:
+                copy_row(at, doubled, columns, way, unit)
 
-    double_and_join = doubler("joined", store_joined)
-    in_layer = double_and_store, double_and_join, double_and_join if odd else doubler("stream_joined", stream_joined)
-    double_joined = _row_doubler(in_layer, joined_row, copy_joined_row, overlapping=overlapping)
-
-    @inlined_piece
-    def double_joined_rows(
-        plan: Any, source: int, target: Joined, low: int, high: int, by: Any, way: int, floats: int, unit: Any
-    ) -> None:
-        double_joined(plan, source, target, low, high, by, way, _carve(plan, floats, target.result), unit)
-
-    return double_rows, double_joined_rows
+    return double_rows
 
 
 def _kernel(name: str, *, overlapping: bool, odd: bool = False) -> Any:
-    return flowing_kernel(name, row_doublers(name, overlapping=overlapping, odd=odd)[0])
+    return flowing_kernel(name, row_doubler(name, overlapping=overlapping, odd=odd))
 
 
 average_k2s2 = _kernel("average_k2s2", overlapping=False)
