@@ -36,6 +36,8 @@ ONE_PASS = {
 WOVEN = dict.fromkeys(ONE_PASS, 1 << 30) | {"NARROWEST_WOVEN": 0, "NARROWEST_TOUCHING": 0, "NARROWEST_LAYERS": 0}
 # Scratch for few rows of a layer at a time, and for all of them.
 BANDS = [{"BAND_OF_LAYERS": 0, "FEWEST_ROWS_OF_LAYERS": 3}, {}]
+# Layers of the result that are written while the last of their layers is made, and after it.
+JOINED, APART = {"NARROWEST_JOINED": 0}, {"NARROWEST_JOINED": 1 << 30}
 
 # Kernel, stride and padding along D: several windows hold a layer, one does, or none.
 DEPTHS = [(3, 2, 1), (3, 1, 1), (2, 1, 0), (5, 1, 2), (8, 1, 4), (2, 2, 0), (1, 1, 0), (3, 3, 1), (1, 2, 0), (2, 3, 1)]
@@ -89,7 +91,7 @@ def overlaps(made: plan.Plan) -> bool:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("limits", BANDS, ids=str)
+@pytest.mark.parametrize("limits", [bands | more for bands in BANDS for more in (JOINED, APART)], ids=str)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_layers_in_one_pass(dtype: Any, limits: dict[str, int], streamed: bool, monkeypatch: Any) -> None:
     """The usual windows: rows that fill no vectors, an odd number of rows and columns, any windows along D."""
@@ -106,7 +108,8 @@ def test_layers_in_one_pass(dtype: Any, limits: dict[str, int], streamed: bool, 
 
     def reached(made: plan.Plan) -> bool:
         if overlaps(made) and made.record[0]["kernel"][2] == 3:
-            return made.kernel in LAYERS_IN_ONE_PASS
+            joined = made.kernel == "average_layers_k3s1" and limits["NARROWEST_JOINED"] == 0
+            return made.kernel in LAYERS_IN_ONE_PASS and bool(made.record[0]["joined"]) == joined
         return is_layered(made) if overlaps(made) else made.kernel.startswith(("average_k", "average_touching"))
 
     check(cases, ONE_PASS | {"NARROWEST_LAYERS": 0} | limits | more, dtype, reached, monkeypatch)
