@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from depth_operators import MAX, adaptive_max_pool3d_backward, max_pool3d_backward
 from oracle import DTYPES, HALVES, INDEX_DTYPES, LAYOUTS, Guarded, assert_same_bits
 
 import poolgrad
+from poolgrad import adaptive_max_pool3d_backward
+from poolgrad import max_pool3d_with_argmax_backward as max_pool3d_backward
 from poolgrad.base.windows import Windows, pooled_size
+from poolgrad.operators.max_pool3d_with_argmax_backward import OPERATOR as MAX
 from poolgrad.plans import maximum as plan_maximum
 from poolgrad.plans import plan
 from poolgrad.run.calls import forget_calls
@@ -135,14 +137,6 @@ def test_adaptive_windows(outs: Three, dtype: Any, taken: list[str]) -> None:
             adaptive_max_pool3d_backward(grad, shape, indices, out=out.array)
             assert_same_bits(np.ascontiguousarray(out.array), expected)
             out.assert_untouched()
-
-
-def test_channels_last_format() -> None:
-    sizes = (5, 6, 7)
-    grad, indices = gradients_and_indices((2, 3), fixed(sizes, (3, 3, 3), (2, 2, 2)), np.float32, np.int64)
-    moved = [np.ascontiguousarray(np.moveaxis(a, 1, -1)) for a in (grad, indices)]
-    got = max_pool3d_backward(moved[0], (2, *sizes, 3), moved[1], 3, 2, data_format="NDHWC")
-    assert_same_bits(np.ascontiguousarray(np.moveaxis(got, -1, 1)), added_up(grad, indices, (2, 3, *sizes)))
 
 
 WAYS = [
@@ -316,9 +310,9 @@ def test_bands_of_layers(
 def test_rows_of_layers(dtype: Any, taken: list[str], threads: None, beyond_caches: None) -> None:
     """Windows that overlap, touch or leave out, along each axis; lines that are cleared end in the middle of rows."""
     along = ((3, 2, 1), (3, 1, 1), (2, 1, 0), (1, 1, 0), (2, 3, 1), (1, 2, 0), (3, 5, 1))
-    for windows, (depth, height), width in itertools.product(itertools.product(along, along), ((5, 7), (4, 6)), (17, 41)):
-        columns = windows[1] if (width + 2 * windows[1][2] - windows[1][0]) // windows[1][1] >= 7 else (3, 2, 1)
-        numbers = tuple(zip(*windows, columns, strict=True))
+    for layers, rows, (depth, height), width in itertools.product(along, along, ((5, 7), (4, 6)), (17, 41)):
+        columns = rows if (width + 2 * rows[2] - rows[0]) // rows[1] >= 7 else (3, 2, 1)
+        numbers = tuple(zip(layers, rows, columns, strict=True))
         sizes, index_dtype = (depth, height, width), INDEX_DTYPES[(depth + width) % 2]
         shape = (2, 2, *sizes)
         grad, indices = gradients_and_indices((2, 2), fixed(sizes, *numbers), dtype, index_dtype)
@@ -341,7 +335,6 @@ def test_windows_over_many_layers_are_cleared_ahead(taken: list[str], beyond_cac
 
 def test_volumes_beyond_32_bits_are_scattered() -> None:
     """Their places are compared in 32 bits by no kernel."""
-    assert MAX.axes == "DHW"
     shape = (1, 1, 2, 2**15, 2**15)
     made = described_plan(shape, (1, 1, 1, 2**14, 2**14), 2)
     assert made.kernel == "scatter_dense"
