@@ -2,7 +2,7 @@
 
 A line reads ``operator shape window [dtype] [layout] [indices] [| where it comes from]``; a star in front puts it into
 the quick run as well. Windows are ``k3s2p1`` (kernel, stride, padding; the stride is the kernel's size if it is left
-out) or, for adaptive pooling, the size of the output: ``o7x7``.
+out) or, for adaptive pooling, the size of the output: ``o7x7``. Numbers that differ by axis are ``k1x3x3s1x2x2p0x1x1``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ OPERATORS = {
     "aavg": "adaptive_avg_pool3d_backward",
     "max": "max_pool2d_with_indices_backward",
     "amax": "adaptive_max_pool2d_backward",
+    "max3": "max_pool3d_with_argmax_backward",
+    "amax3": "adaptive_max_pool3d_backward",
 }
 ITEMSIZE = {"float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4}
+# One number for all axes, or one for each.
+Numbers = int | tuple[int, ...]
 LAYOUTS = ("contiguous", "channels_last", "cropped", "every_second", "transposed")
 
 
@@ -45,31 +49,41 @@ class Case:
 
     @property
     def has_indices(self) -> bool:
-        return self.operator in ("max", "amax")
+        return "max" in self.operator
 
     @property
     def adaptive(self) -> bool:
-        return self.operator in ("aavg", "amax")
+        return self.operator in ("aavg", "amax", "amax3")
+
+    @property
+    def axes(self) -> int:
+        """How many are pooled."""
+        return 3 if self.operator in ("aavg", "max3", "amax3") else 2
 
     @cached_property
-    def parameters(self) -> tuple[int, int, int]:
+    def parameters(self) -> tuple[Numbers, Numbers, Numbers]:
         """Kernel, stride and padding; only for windows that have them."""
-        found = re.fullmatch(r"k(\d+)(?:s(\d+))?(?:p(\d+))?", self.window)
+        found = re.fullmatch(r"k([\dx]+)(?:s([\dx]+))?(?:p([\dx]+))?", self.window)
         if not found:
             raise ValueError(f"{self.window!r} is no window: expected something like k3s2p1")
         kernel, stride, padding = found.groups()
-        return int(kernel), int(stride or kernel), int(padding or 0)
+        return _numbers(kernel), _numbers(stride or kernel), _numbers(padding or "0")
+
+    @property
+    def by_axis(self) -> list[tuple[int, int, int]]:
+        """The same for each axis."""
+        spread = (n if isinstance(n, tuple) else (n,) * self.axes for n in self.parameters)
+        return list(zip(*spread, strict=True))
 
     @cached_property
     def grad_shape(self) -> tuple[int, ...]:
         """The shape of the pooled output."""
-        axes = 3 if self.operator == "aavg" else 2
         if self.adaptive:
             sizes = tuple(map(int, self.window.removeprefix("o").split("x")))
         else:
-            kernel, stride, padding = self.parameters
-            sizes = tuple((size + 2 * padding - kernel) // stride + 1 for size in self.shape[-axes:])
-        return (*self.shape[:-axes], *sizes)
+            pooled = zip(self.shape[-self.axes :], self.by_axis, strict=True)
+            sizes = tuple((size + 2 * padding - kernel) // stride + 1 for size, (kernel, stride, padding) in pooled)
+        return (*self.shape[: -self.axes], *sizes)
 
     @property
     def bytes_read(self) -> int:
@@ -80,6 +94,10 @@ class Case:
     @property
     def bytes_written(self) -> int:
         return math.prod(self.shape) * ITEMSIZE[self.dtype]
+
+
+def _numbers(text: str) -> Numbers:
+    return tuple(map(int, text.split("x"))) if "x" in text else int(text)
 
 
 def parse(line: str) -> Case:
@@ -346,6 +364,53 @@ max 32x256x28x28 k3s1p1 bfloat16
 amax 32x512x14x14 o7x7
 * amax 16x64x112x112 o50x37
 amax 32x256x28x28 o5x5
+""",
+    ),
+    Group(
+        "max3-f32",
+        "max 3-D f32, int32 (torch: int64)",
+        "最大 3-D f32，int32（torch 为 int64）",
+        None,
+        None,
+        """
+* max3 2x64x16x56x56 k3s2p1 int32 | 3D-ResNet stem
+max3 2x64x16x112x112 k3s2p1 int32
+max3 2x64x16x112x112 k1x2x2 int32 | C3D pool 1
+* max3 2x128x16x56x56 k2s2 int32 | C3D pool 2
+max3 8x512x4x14x14 k2s2 int32 | C3D pool 4
+max3 1x64x32x112x112 k1x3x3s1x2x2p0x1x1 int32 | I3D pool 1
+max3 1x480x32x28x28 k3s2p1 int32 | I3D pool 3
+* max3 1x192x32x28x28 k3s1p1 int32 | I3D mixed 3b
+max3 1x832x8x7x7 k3s1p1 int32 | I3D mixed 5b
+""",
+    ),
+    Group(
+        "max3-half",
+        "max 3-D f16/bf16, int32 (torch: int64)",
+        "最大 3-D f16/bf16，int32（torch 为 int64）",
+        None,
+        None,
+        """
+* max3 2x64x16x56x56 k3s2p1 float16 int32 | 3D-ResNet stem
+max3 2x128x16x56x56 k2s2 float16 int32 | C3D pool 2
+max3 1x192x32x28x28 k3s1p1 float16 int32 | I3D mixed 3b
+max3 2x64x16x56x56 k3s2p1 bfloat16 int32 | 3D-ResNet stem
+max3 2x128x16x56x56 k2s2 bfloat16 int32 | C3D pool 2
+max3 1x192x32x28x28 k3s1p1 bfloat16 int32 | I3D mixed 3b
+""",
+    ),
+    Group(
+        "amax3",
+        "adaptive max 3-D, int32 (torch: int64)",
+        "自适应最大 3-D，int32（torch 为 int64）",
+        None,
+        None,
+        """
+* amax3 4x64x16x56x56 o8x28x28 int32 | C3D pool 2
+amax3 4x64x16x56x56 o5x17x19 int32
+amax3 8x1024x8x7x7 o1x1x1 int32 | I3D head
+amax3 4x64x16x56x56 o8x28x28 float16 int32 | C3D pool 2
+amax3 4x64x16x56x56 o8x28x28 bfloat16 int32 | C3D pool 2
 """,
     ),
     Group(

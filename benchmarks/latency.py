@@ -54,7 +54,7 @@ class Executor:
         self.stream = _value(*acl.aclrtCreateStream())
         shapes = (self.case.grad_shape, self.case.shape, self.case.shape)
         grad, x, out = (self._tensor(shape) for shape in shapes)
-        kernel, stride, padding = (acl.aclCreateIntArray([number, number]) for number in self.case.parameters)
+        kernel, stride, padding = (acl.aclCreateIntArray(list(pair)) for pair in zip(*self.case.by_axis, strict=True))
         size, self.executor, status = acl.aclnnAvgPool2dBackwardGetWorkspaceSize(
             grad, x, kernel, stride, padding, False, True, 0, 0, out
         )

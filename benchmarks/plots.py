@@ -15,7 +15,14 @@ from .report import Document, geometric_mean, ratio, share, thread_counts
 mpl.rcParams["svg.hashsalt"] = "poolgrad"
 mpl.rcParams["axes.spines.top"] = mpl.rcParams["axes.spines.right"] = False
 OURS, TORCH, GOAL = "#1f6feb", "#8c8c8c", "#d1242f"
-OPERATORS = {"avg": "#1f6feb", "aavg": "#2da44e", "max": "#d1242f", "amax": "#bf8700"}
+OPERATORS = {
+    "avg": "#1f6feb",
+    "aavg": "#2da44e",
+    "max": "#d1242f",
+    "amax": "#bf8700",
+    "max3": "#8250df",
+    "amax3": "#bf3989",
+}
 
 
 def draw(document: Document, directory: Path) -> list[Path]:

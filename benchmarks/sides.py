@@ -91,9 +91,8 @@ def _tolerance(case: Case, grad: torch.Tensor) -> float:
         terms = covering if any(size % many for many, size in zip(sizes, axes, strict=True)) else 1
         shrunk = 1
     else:
-        kernel, stride, _ = case.parameters
-        terms = (-(-kernel // stride)) ** len(axes)
-        shrunk = kernel ** len(axes)
+        terms = math.prod(-(-kernel // stride) for kernel, stride, _ in case.by_axis)
+        shrunk = math.prod(kernel for kernel, _, _ in case.by_axis)
     largest = float(grad.abs().max())
     if case.has_indices:
         return 0.0 if terms == 1 else terms * terms * largest
@@ -103,10 +102,10 @@ def _tolerance(case: Case, grad: torch.Tensor) -> float:
 def _indices(case: Case, generator: torch.Generator) -> torch.Tensor:
     """Those of a forward pass over noise."""
     x = torch.randn(case.shape, generator=generator)
-    functional = torch.nn.functional
-    if case.adaptive:
-        return functional.adaptive_max_pool2d(x, case.grad_shape[2:], return_indices=True)[1]
-    return functional.max_pool2d(x, *case.parameters, return_indices=True)[1]
+    pool = getattr(torch.nn.functional, f"{'adaptive_' if case.adaptive else ''}max_pool{case.axes}d")
+    numbers: Any = (case.grad_shape[2:],) if case.adaptive else case.parameters
+    indices: torch.Tensor = pool(x, *numbers, return_indices=True)[1]
+    return indices
 
 
 def _by_torch(case: Case, grad: torch.Tensor, indices: torch.Tensor | None) -> torch.Tensor:
@@ -119,15 +118,13 @@ def _by_torch(case: Case, grad: torch.Tensor, indices: torch.Tensor | None) -> t
 def _torch_call(
     case: Case, grad: torch.Tensor, x: torch.Tensor, indices: torch.Tensor | None, out: torch.Tensor
 ) -> Call:
-    operator = getattr(torch.ops.aten, OPERATORS[case.operator]).grad_input
-    if case.operator == "aavg":
-        return partial(operator, grad, x, grad_input=out)
-    if case.operator == "amax":
-        return partial(operator, grad, x, indices, grad_input=out)
-    pairs = [[number, number] for number in case.parameters]
-    if case.operator == "avg":
-        return partial(operator, grad, x, *pairs, False, True, None, grad_input=out)
-    return partial(operator, grad, x, *pairs, [1, 1], False, indices, grad_input=out)
+    operator = getattr(torch.ops.aten, OPERATORS[case.operator].replace("with_argmax", "with_indices")).grad_input
+    if case.adaptive:
+        return partial(operator, grad, x, *(() if indices is None else (indices,)), grad_input=out)
+    numbers = [list(numbers) for numbers in zip(*case.by_axis, strict=True)]
+    if indices is None:
+        return partial(operator, grad, x, *numbers, False, True, None, grad_input=out)
+    return partial(operator, grad, x, *numbers, [1] * case.axes, False, indices, grad_input=out)
 
 
 def _poolgrad_call(case: Case, grad: torch.Tensor, indices: torch.Tensor | None, out: torch.Tensor) -> Call:

@@ -30,20 +30,26 @@ def tensor(name: str, itemsize: int, shape: tuple[int, ...], format: str) -> Ten
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_contract_allows_every_case(case: Case) -> None:
     operator = next(op for op in REGISTRY.values() if op.python_name == OPERATORS[case.operator])
-    format = "ND" if case.adaptive else "NCHW"
+    format = "ND" if case.adaptive or case.axes == 3 else "NCHW"
     size = 4 if case.dtype == "float32" else 2
     grad = tensor(case.dtype, size, case.grad_shape, format)
     x = tensor(case.dtype, size, case.shape, format)
     indices = tensor(case.index_dtype, 4 if case.index_dtype == "int32" else 8, case.grad_shape, format)
     values: dict[str, Value] = {"gradOutput": grad, "self": x, "indices": indices, "gradInput": x, "out": x}
     if not case.adaptive:
-        kernel, stride, padding = case.parameters
-        values |= {"kernelSize": (kernel,), "stride": (stride,), "padding": (padding,), "dilation": (1,)}
+        kernel, stride, padding = zip(*case.by_axis, strict=True)
+        values |= {"kernelSize": kernel, "stride": stride, "padding": padding, "dilation": (1,)}
         values |= {"ceilMode": False, "countIncludePad": True, "divisorOverride": 0, "cubeMathType": 0}
     wanted = {p.name: values[p.name] for p in operator.parameters}
     assert prepare(operator, ANY, wanted, 1).kernel
     assert case.bytes_read == grad.count * size + (indices.count * indices.dtype.itemsize if case.has_indices else 0)
     assert case.bytes_written == x.count * size
+
+
+def test_windows_that_differ_by_axis() -> None:
+    case = parse("max3 1x2x8x9x11 k1x3x3s1x2x2p0x1x1")
+    assert case.grad_shape == (1, 2, 8, 5, 6)
+    assert case.by_axis == [(1, 1, 0), (3, 2, 1), (3, 2, 1)]
 
 
 def test_every_group_is_complete() -> None:

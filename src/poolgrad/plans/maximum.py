@@ -41,9 +41,9 @@ BLOCKS, MOST_CHANNELS_AT_ONCE = ((2, 2), (3, 2), (3, 1)), 512
 MOST_ROWS_TOGETHER = 4
 # Larger planes of 16-bit numbers are made in bands of about so many elements, which are float32 until they are written.
 BAND = 1 << 10
-# Layers of so many bytes, which would fill the first-level cache, are cleared row by row before windows with depth:
-# with windows of 3 and a stride of 2 that takes 0.93 of the time with layers of 96 x 96 floats, 0.7 with 224 x 224, and 1.03
-# with 80 x 80. If windows reach into more layers than so many, it takes up to a tenth longer than to clear them ahead.
+# Layers of so many bytes, which would fill the first-level cache, are cleared row by row before windows with depth. If
+# these are of 3 with a stride of 2, that takes 0.93 of the time with layers of 96 x 96 floats, 0.7 with 224 x 224, and
+# 1.03 with 80 x 80. If they reach into more layers than so many, it takes up to a tenth longer than to clear ahead.
 LARGE_LAYER, MOST_LAYERS = 1 << 15, 3
 # Small planes are cleared and filled some at a time, as many as take so many bytes: gradients follow just behind the
 # zeros. Half as many take up to a tenth longer, twice as many up to a sixth (7 x 7 planes).
