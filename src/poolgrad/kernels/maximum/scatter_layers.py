@@ -22,6 +22,7 @@ from ..record import INT32, LANES, LINE, NOTHING
 from ..rows import fill_exactly
 from ..runtime.stopping import is_stopped, shall_stop_at
 from .fallback import scatter_astray
+from .planes import plane_at
 from .touching_vectors import eight_distances
 
 
@@ -103,10 +104,7 @@ def scatter_layers(
     """Planes ``begin`` to ``end``. Returns the place of the first bad index, counted over all planes, or NOTHING."""
     plan = records[0]
     for p in range(begin, end):
-        n, c = p // plan.channels, p % plan.channels
-        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
-        pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
-        target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
+        source, pointers, target = plane_at(plan, p, grad, indices, result)
         if not fill_layers(plan, source, pointers, target, unit):
             bad = scatter_astray(plan, source, pointers, target, floats, unit)
             if bad != NOTHING:
