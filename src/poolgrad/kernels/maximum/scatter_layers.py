@@ -58,8 +58,10 @@ def add_all(grads: int, indices: int, code: int, n: int, target: int, unit: Any)
 
 @inlined_piece
 def whole_lines(layer: int, length: int, size: int) -> int:
-    """Where a beginning of a layer ends, with the rest of its last cache line: a line that is written as a whole need
-    not be read, and clearing takes half the time."""
+    """Where a beginning of a layer ends, with the rest of its last cache line: no line is cleared in two steps.
+
+    Clearing took about 0.8 times as long that way (layers of 56 x 56 and 112 x 112 floats).
+    """
     return min((layer + length + LINE - 1) // LINE * LINE, layer + size)
 
 
