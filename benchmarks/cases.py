@@ -352,6 +352,53 @@ amax n32c256h28w28 o5,5
 """,
     ),
     Group(
+        "max3-f32",
+        "max 3-D f32, int32 (torch: int64)",
+        "最大 3-D f32，int32（torch 为 int64）",
+        None,
+        None,
+        """
+* max3 n2c64d16h56w56 k3 s2 p1 int32 | 3D-ResNet stem
+max3 n2c64d16h112w112 k3 s2 p1 int32
+max3 n2c64d16h112w112 k1,2,2 int32 | C3D pool 1
+* max3 n2c128d16h56w56 k2 s2 int32 | C3D pool 2
+max3 n8c512d4h14w14 k2 s2 int32 | C3D pool 4
+max3 n1c64d32h112w112 k1,3,3 s1,2,2 p0,1,1 int32 | I3D pool 1
+max3 n1c480d32h28w28 k3 s2 p1 int32 | I3D pool 3
+* max3 n1c192d32h28w28 k3 s1 p1 int32 | I3D mixed 3b
+max3 n1c832d8h7w7 k3 s1 p1 int32 | I3D mixed 5b
+""",
+    ),
+    Group(
+        "max3-half",
+        "max 3-D f16/bf16, int32 (torch: int64)",
+        "最大 3-D f16/bf16，int32（torch 为 int64）",
+        None,
+        None,
+        """
+* max3 n2c64d16h56w56 k3 s2 p1 float16 int32 | 3D-ResNet stem
+max3 n2c128d16h56w56 k2 s2 float16 int32 | C3D pool 2
+max3 n1c192d32h28w28 k3 s1 p1 float16 int32 | I3D mixed 3b
+max3 n2c64d16h56w56 k3 s2 p1 bfloat16 int32 | 3D-ResNet stem
+max3 n2c128d16h56w56 k2 s2 bfloat16 int32 | C3D pool 2
+max3 n1c192d32h28w28 k3 s1 p1 bfloat16 int32 | I3D mixed 3b
+""",
+    ),
+    Group(
+        "amax3",
+        "adaptive max 3-D, int32 (torch: int64)",
+        "自适应最大 3-D，int32（torch 为 int64）",
+        None,
+        None,
+        """
+* amax3 n4c64d16h56w56 o8,28,28 int32 | C3D pool 2
+amax3 n4c64d16h56w56 o5,17,19 int32
+amax3 n8c1024d8h7w7 o1,1,1 int32 | I3D head
+amax3 n4c64d16h56w56 o8,28,28 float16 int32 | C3D pool 2
+amax3 n4c64d16h56w56 o8,28,28 bfloat16 int32 | C3D pool 2
+""",
+    ),
+    Group(
         "max-7x7",
         "max, 7×7 planes",
         "最大，7×7 平面",

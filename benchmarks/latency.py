@@ -29,7 +29,9 @@ def _latency(case: Case, threads: int, seconds: float) -> dict[str, Any]:
     sides = prepare(case)
     compare(sides, sides.calls)
     grad = torch.ones(case.grad_shape)
-    tensors = partial(poolgrad.avg_pool2d_backward, grad, case.x_shape, *case.parameters, out=torch.empty(case.x_shape))
+    kernel, stride, padding = case.parameters
+    out = torch.empty(case.x_shape)
+    tensors = partial(poolgrad.avg_pool2d_backward, grad, case.x_shape, kernel, stride, padding, out=out)
     with Executor(case) as executor:
         runners: dict[str, Call] = {
             "torch": sides.by_torch,

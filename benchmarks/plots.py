@@ -22,6 +22,8 @@ OPERATORS = {
     "aavg2": "#8250df",
     "max": "#d1242f",
     "amax": "#bf8700",
+    "max3": "#bf3989",
+    "amax3": "#57606a",
 }
 
 

@@ -47,6 +47,12 @@ def test_the_contract_allows_every_case(case: Case) -> None:
     assert case.bytes_written == x.count * size
 
 
+def test_windows_that_differ_by_axis() -> None:
+    case = parse("max3 1x2x8x9x11 k1x3x3s1x2x2p0x1x1")
+    assert case.grad_shape == (1, 2, 8, 5, 6)
+    assert case.by_axis == [(1, 1, 0), (3, 2, 1), (3, 2, 1)]
+
+
 def test_every_group_is_complete() -> None:
     keys = [group.key for group in GROUPS]
     assert len(set(keys)) == len(keys)

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels.depth_operators import avg_pool3d_backward
 from kernels.test_paths import ROWS, channels_last, recording, with_limits
 from oracle import DTYPES, HALVES, LAYOUTS, Guarded, assert_same_bits, gamma
 
 import poolgrad
+from poolgrad import avg_pool3d_backward
 from poolgrad.base.windows import pooled_size
 from poolgrad.kernels.record import FEW_WINDOWS, LAYERS, LAYERS_IN_ONE_PASS, MOST_DIRECT_TERMS
 from poolgrad.plans import plan
@@ -212,7 +212,7 @@ def test_windows_that_are_long_along_rows(rows: int, monkeypatch: Any) -> None:
         numbers, shape = ((k, rows, 2), (s, stride, 1), (p, 1, 0)), (1, 2, 4, rows + 21, 19)
         grad = gradient(shape, *numbers, np.float32)
         plans = recording(monkeypatch)
-        got = avg_pool3d_backward(grad, shape, *numbers, divisor=1)
+        got = avg_pool3d_backward(grad, shape, *numbers, divisor_override=1)
         blocks = rows // stride > MOST_DIRECT_TERMS and -(-rows // stride) * -(-k // s) <= LONGEST_BLOCK
         assert (plans[-1].kernel == "average_row_blocks") == blocks
         terms = (rows // stride + 1) * 2 * -(-k // s)
@@ -228,7 +228,7 @@ def test_windows_that_are_long_along_rows(rows: int, monkeypatch: Any) -> None:
             assert (np.abs(got[0, :, d] - exact) <= bound * terms * 2.0**-24 * 1.001).all()
         with monkeypatch.context() as limited:
             with_limits(limited, {"BYTES_PER_PART": 1, "WIDEST_TILE": 8, "NARROWEST_TILE": 8})
-            assert_same_bits(avg_pool3d_backward(grad, shape, *numbers, divisor=1), got)
+            assert_same_bits(avg_pool3d_backward(grad, shape, *numbers, divisor_override=1), got)
 
 
 def test_large_layers_go_row_by_row(monkeypatch: Any) -> None:
