@@ -48,9 +48,9 @@ def test_the_contract_allows_every_case(case: Case) -> None:
 
 
 def test_windows_that_differ_by_axis() -> None:
-    case = parse("max3 1x2x8x9x11 k1x3x3s1x2x2p0x1x1")
+    case = parse("max3 n1c2d8h9w11 k1,3,3 s1,2,2 p0,1,1")
     assert case.grad_shape == (1, 2, 8, 5, 6)
-    assert case.by_axis == [(1, 1, 0), (3, 2, 1), (3, 2, 1)]
+    assert case.parameters == ((1, 3, 3), (1, 2, 2), (0, 1, 1))
 
 
 def test_every_group_is_complete() -> None:
