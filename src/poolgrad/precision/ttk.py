@@ -12,7 +12,7 @@ import numpy as np
 from .cross import CrossCheck
 from .errors import Errors, Floats, count
 from .judges import Close, Cosine, Number, none_may_be
-from .limits import CloseLimits, RatioLimits, SmallLimits
+from .limits import CloseLimits
 from .tally import Tally
 
 
@@ -44,9 +44,7 @@ class CloseTtk(Close):
 class CosineTtk(Cosine):
     """NaN, which is no distance, where a formula without precautions gives NaN: for NaN and Inf, and for zeros."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen, self.finite = False, True
+    seen, finite = False, True
 
     def see(self, errors: Errors, third: Errors | None) -> None:
         super().see(errors, third)
@@ -67,9 +65,7 @@ class CosineTtk(Cosine):
 class CrossCheckTtk(CrossCheck):
     """A third party is never taken for exact; its NaN excuse NaN at the same places, and no others may be there."""
 
-    def __init__(self, small: SmallLimits, ratios: RatioLimits) -> None:
-        super().__init__(small, ratios)
-        self.third_partys_nan = 0
+    third_partys_nan = 0
 
     def taken_as(self, name: str, theirs: Number) -> Number:
         return max(theirs, 1 if name == "small_errors" else self.small.small)

@@ -34,7 +34,7 @@ def page(
     judge: Judge,
     comparison: Comparison,
     names: tuple[str, str],
-    advance: Callable[[int], object] | None = None,
+    advance: Callable[[int], object] = lambda elements: None,
 ) -> Iterator[str]:
     """The report on a finished comparison. ``names`` are those of the actual and of the golden tensor."""
     planes = planes_of(tensors.actual.shape)

@@ -59,9 +59,7 @@ class Survey:
     planes: list[PlaneFound]
 
 
-def survey(
-    tensors: Tensors, judge: Judge, planes: Planes, keep: int, advance: Callable[[int], object] | None = None
-) -> Survey:
+def survey(tensors: Tensors, judge: Judge, planes: Planes, keep: int, advance: Callable[[int], object]) -> Survey:
     """Look at every element, and keep the ``keep`` worst planes, worst first."""
     counts, ranking, start = np.zeros(CODES, np.int64), _Ranking(keep), 0
     for errors, _ in measured(tensors):
@@ -69,8 +67,7 @@ def survey(
         counts += np.bincount(codes, minlength=CODES)
         ranking.add(start, planes.area, codes, ~passes)
         start += len(codes)
-        if advance is not None:
-            advance(len(codes))
+        advance(len(codes))
     return Survey(counts, ranking.best())
 
 
