@@ -7,9 +7,12 @@ outputs and of the shape of indices: the tool takes them from the forward pass o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
+
+from numpy.random import Generator
 
 from ..base.dtypes import SHORT_NAMES
 from ..base.windows import spread
@@ -57,7 +60,8 @@ def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
     name = f"{operator.name.removeprefix('aclnn')}_{identity}"
     where = f"{where}, {name!r}"
     facts = {fact: record.get(key) for fact, key in OUR_NAMES.items()} | {"standard": _standard(record.get("standard"))}
-    facts["seed"] = record.get(OUR_NAMES["seed"], seed)
+    facts["seed"] = told = record.get(OUR_NAMES["seed"], seed)
+    random = partial(random_for, told if is_int(told) and told >= 0 else 0, name, "attribute")
     tensors: dict[str, CaseTensor | None] = {}
     numbers: dict[str, Any] = {}
     for place, group in enumerate(record["inputs"]):
@@ -65,7 +69,7 @@ def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
         if parameter is not None and parameter.kind == "tensor":
             tensors[parameter.name] = _tensor(operator, parameter, value, where)
         else:
-            drawn = [_scalar(one, where, facts["seed"], name, place, i) for i, one in enumerate(value)]
+            drawn = [_scalar(one, where, partial(random, place, i)) for i, one in enumerate(value)]
             numbers[given] = drawn if isinstance(group, list) or parameter is None else drawn[0]
     _follow_the_forward_pass(operator, tensors, numbers)
     return make_case(operator, where, name=name, tensors=tensors, numbers=numbers, **facts)
@@ -107,23 +111,18 @@ def _tensor(operator: Operator, parameter: Parameter, record: dict[str, Any], wh
     return make_tensor(operator, parameter, where, **fields, values=values)
 
 
-def _scalar(record: dict[str, Any], where: str, seed: Any, case: str, place: int, position: int) -> Any:
+def _scalar(record: dict[str, Any], where: str, random: Callable[[], Generator]) -> Any:
     """The value of an attribute: itself, in a list of one, or in a range of two to draw from."""
     value = record.get("range_values")
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, list) and len(value) == 2 and all(isinstance(v, bool) for v in value):
-        return bool(value[int(_draw(seed, case, place, position, 0, 1))])
+        return value[random().integers(0, 1, endpoint=True)]
     if isinstance(value, list) and len(value) == 2 and all(is_int(v) for v in value) and value[0] <= value[1]:
-        return _draw(seed, case, place, position, *value)
+        return int(random().integers(value[0], value[1], endpoint=True))
     if value is None or isinstance(value, bool) or is_number(value):
         return value
     raise BadCase(f"{where}: {record.get('name')}: expected a value, or a range of two integers, got {value!r}")
-
-
-def _draw(seed: Any, case: str, place: int, position: int, low: int, high: int) -> int:
-    random = random_for(seed if is_int(seed) and seed >= 0 else 0, case, "attribute", place, position)
-    return int(random.integers(low, high, endpoint=True))
 
 
 def _follow_the_forward_pass(

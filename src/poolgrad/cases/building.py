@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,25 +18,14 @@ from ..contract.parameters import REQUIRED, Parameter, Role
 from ..contract.pooling import pooled_shape as shape_of_pooled
 from ..operators import find_operator
 from ..precision.limits import ALIASES, STANDARDS
-from .model import (
-    DEFAULT_VALUES,
-    FORWARD,
-    PLANE,
-    WINDOWS,
-    BadCase,
-    Case,
-    CaseTensor,
-    Number,
-    Values,
-    product_named,
-)
+from .model import DEFAULT_VALUES, FORWARD, BadCase, Case, CaseTensor, Number, Values, product_named
 
 # What files of other tools call facts of ours; these tools read by name, and do not see them.
 OUR_NAMES = {"status": "expected_status", "product": "product", "seed": "seed", "why": "why"}
-_WORDS = {"forward": FORWARD, "windows": WINDOWS, "plane": PLANE, "null": DEFAULT_VALUES}
+_WORDS = {"null": DEFAULT_VALUES} | {kind: Values(kind) for kind in ("forward", "windows", "plane")}
 # What formulas of windows raise for a call that the contract refuses.
 _TOO_WRONG = (AssertionError, AttributeError, ValueError, IndexError, ZeroDivisionError)
-_SPECIAL = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_SPECIAL = ("inf", "+inf", "-inf", "nan")
 
 
 def make_case(
@@ -244,7 +234,7 @@ def make_values(raw: Any, where: str) -> Values:
         return _WORDS[raw]
     if isinstance(raw, dict):
         return _normal(raw, where)
-    if is_number(raw) or (isinstance(raw, str) and raw in _SPECIAL):
+    if is_number(raw) or raw in _SPECIAL:
         return Values("constant", (_number(raw, where),))
     return Values("uniform", _range(raw, where))
 
@@ -272,13 +262,9 @@ def _range(raw: Any, where: str) -> tuple[float, float]:
 
 
 def _number(raw: Any, where: str) -> float:
-    if isinstance(raw, str) and raw in _SPECIAL:
-        return _SPECIAL[raw]
-    if is_number(raw):
-        try:
+    if is_number(raw) or raw in _SPECIAL:
+        with suppress(OverflowError):
             return float(raw)
-        except OverflowError:
-            pass
     raise BadCase(f"{where}: expected a number, inf, -inf or nan, got {raw!r}")
 
 

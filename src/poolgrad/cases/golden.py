@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -190,23 +191,20 @@ def _schedule(
         running[future] = work
         future.add_done_callback(done.put)
 
-    more = True
-    while more or running:
-        while more and len(running) < 2 * jobs:
-            work, piece = next(tasks, (None, (0, 0)))
-            more = work is not None
-            if work is not None:
-                submit(work, work.run, piece, pause)
-        if running:
-            future = done.get()
-            work, record = running.pop(future), future.result()
-            if record is not None:
-                yield work, record
-                continue
-            advance(1 / len(work.pieces))
-            work.left -= 1
-            if not work.left:
-                submit(work, work.close, pause)
+    while True:
+        for work, piece in islice(tasks, 2 * jobs - len(running)):
+            submit(work, work.run, piece, pause)
+        if not running:
+            return
+        future = done.get()
+        work, record = running.pop(future), future.result()
+        if record is not None:
+            yield work, record
+            continue
+        advance(1 / len(work.pieces))
+        work.left -= 1
+        if not work.left:
+            submit(work, work.close, pause)
 
 
 def _with_looks(pause: Callable[[], None], task: Callable[..., Any], *arguments: Any) -> Any:

@@ -91,11 +91,15 @@ class Work:
 
     def close(self, pause: Callable[[], None]) -> dict[str, Any]:
         """Give the files their names, and write the record. A bad index leaves inputs only, and its status."""
-        error = self._index_error() if self._bad_index.is_set() else None
-        if error is not None:
-            _drop(self._output)
-            for name in self.case.outputs:
-                (self.directory / file_of(self.case, name)).unlink(missing_ok=True)
+        error = None
+        if self._bad_index.is_set():
+            try:
+                golden_whole(self.case, self._arrays)  # which names the place
+            except IndexRangeError as found:
+                error = found
+                _drop(self._output)
+                for name in self.case.outputs:
+                    (self.directory / file_of(self.case, name)).unlink(missing_ok=True)
         self._arrays.clear()
         self._inputs.close()
         self._output.close()
@@ -114,13 +118,6 @@ class Work:
             for name in self.case.tensors:  # they may have got their names already
                 (self.directory / file_of(self.case, name)).unlink(missing_ok=True)
             self.directory.rmdir()  # if nothing is in it
-
-    def _index_error(self) -> IndexRangeError | None:
-        try:
-            golden_whole(self.case, self._arrays)
-        except IndexRangeError as error:
-            return error
-        return None
 
     def _record(self, error: IndexRangeError | None, pause: Callable[[], None]) -> dict[str, Any]:
         case = self.case

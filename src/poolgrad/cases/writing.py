@@ -82,8 +82,9 @@ def _loss(case: Case, text: str | None, read: Callable[[str, str, int], Any]) ->
 def _lost(tensor: CaseTensor | None, back: CaseTensor | None, forward: bool) -> str | None:
     if tensor is None or back is None:
         return None if tensor is back else "null"
-    if forward and back.values.kind == "forward":  # ATK takes these gradients from the forward pass
-        tensor = replace(tensor, values=back.values) if tensor.dtype == back.dtype and _is_float(tensor) else tensor
+    is_gradient = tensor.dtype == back.dtype and not tensor.dtype.startswith("int")
+    if forward and is_gradient and back.values.kind == "forward":  # ATK takes these from the forward pass
+        tensor = replace(tensor, values=back.values)
     pairs = {
         "the dtype": (tensor.dtype, back.dtype),
         "the shape": (tensor.shape, back.shape),
@@ -92,7 +93,3 @@ def _lost(tensor: CaseTensor | None, back: CaseTensor | None, forward: bool) -> 
         "the data": (repr(tensor.values), repr(back.values)),  # in which nan equals nan
     }
     return next((what for what, (one, other) in pairs.items() if one != other), None)
-
-
-def _is_float(tensor: CaseTensor) -> bool:
-    return not tensor.dtype.startswith("int")
