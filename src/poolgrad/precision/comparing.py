@@ -96,7 +96,32 @@ def judge_tensors(
         tally.add(errors, relative, passes, badness)
         judge.see(errors, third)
         advance(len(passes))
-    return _answer(tensors, limits.ALIASES.get(standard, standard), hf32, judge, tally)
+    reasons = judge.mismatch_reasons(tally) + judge.reasons(tally)
+    return Comparison(
+        passed=not reasons,
+        standard=limits.ALIASES.get(standard, standard),
+        dtype=tensors.actual.dtype.name,
+        golden_dtype=tensors.golden.dtype.name,
+        hf32=hf32,
+        shape=tensors.actual.shape,
+        thresholds=MappingProxyType(judge.thresholds),
+        reasons=tuple(reasons),
+        count=tally.count,
+        count_passed=tally.passing,
+        mere=tally.mean_relative,
+        mare=float(tally.relative.value),
+        max_abs=float(tally.absolute.value),
+        max_ulp=tally.ulp.value,
+        nan_mismatches=tally.nan_mismatches,
+        inf_mismatches=tally.inf_mismatches,
+        cosine_distance=judge.distance if isinstance(judge, Cosine) else None,
+        figures=MappingProxyType(judge.figures()),
+        first=position(tensors, tally.first),
+        worst=position(tensors, tally.badness.place),
+        at_max_abs=position(tensors, tally.absolute.place),
+        at_max_ulp=position(tensors, tally.ulp.place),
+        ulp_histogram=tuple(tally.histogram.tolist()),
+    )
 
 
 def judge_for(tensors: Tensors, standard: str, *, level: str = "L1", hf32: bool = False) -> Judge:
@@ -180,35 +205,6 @@ def opinion(judge: Judge, errors: Errors) -> tuple[Floats, Bools, Floats]:
     """Relative errors, and what the judge thinks of each element."""
     relative = errors.relative
     return relative, judge.passes(errors, relative) & ~errors.mismatch, judge.badness(errors, relative)
-
-
-def _answer(tensors: Tensors, standard: str, hf32: bool, judge: Judge, tally: Tally) -> Comparison:
-    reasons = judge.mismatch_reasons(tally) + judge.reasons(tally)
-    return Comparison(
-        passed=not reasons,
-        standard=standard,
-        dtype=tensors.actual.dtype.name,
-        golden_dtype=tensors.golden.dtype.name,
-        hf32=hf32,
-        shape=tensors.actual.shape,
-        thresholds=MappingProxyType(judge.thresholds),
-        reasons=tuple(reasons),
-        count=tally.count,
-        count_passed=tally.passing,
-        mere=tally.mean_relative,
-        mare=float(tally.relative.value),
-        max_abs=float(tally.absolute.value),
-        max_ulp=tally.ulp.value,
-        nan_mismatches=tally.nan_mismatches,
-        inf_mismatches=tally.inf_mismatches,
-        cosine_distance=judge.distance if isinstance(judge, Cosine) else None,
-        figures=MappingProxyType(judge.figures()),
-        first=position(tensors, tally.first),
-        worst=position(tensors, tally.badness.place),
-        at_max_abs=position(tensors, tally.absolute.place),
-        at_max_ulp=position(tensors, tally.ulp.place),
-        ulp_histogram=tuple(tally.histogram.tolist()),
-    )
 
 
 @quiet

@@ -6,6 +6,7 @@ any passes. Here are the rules of the standards; ``ttk.py`` has what TTK's code 
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -129,11 +130,12 @@ class Close(_Tolerant):
     """Few elements outside numpy.isclose."""
 
     limits: CloseLimits
+    exceeds, allowed = staticmethod(operator.gt), "at most"
 
     def reasons(self, tally: Tally) -> list[str]:
-        failing = tally.count - tally.passing
-        if failing and failing / tally.count > self.limits.ptol:
-            return [f"not close: {failing} of {tally.count} elements, at most {100 * self.limits.ptol:g} % may be"]
+        failing, most = tally.count - tally.passing, self.limits.ptol
+        if failing and self.exceeds(failing / tally.count, most):
+            return [f"not close: {failing} of {tally.count} elements, {self.allowed} {100 * most:g} % may be"]
         return []
 
 

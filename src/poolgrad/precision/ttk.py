@@ -6,6 +6,7 @@ Each class changes just what differs. ``mixed_ttk`` has other limits and no clas
 from __future__ import annotations
 
 import math
+import operator
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from .tally import Tally
 class CloseTtk(Close):
     """NaN and Inf that differ are misses like others, the share itself is too much, float16 is compared in float16."""
 
+    exceeds, allowed = staticmethod(operator.ge), "less than"
+
     def __init__(self, limits: CloseLimits, *, in_float16: bool) -> None:
         super().__init__(limits)
         self.in_float16 = in_float16
@@ -29,13 +32,6 @@ class CloseTtk(Close):
         rtol, atol = np.float16(self.limits.rtol), np.float16(self.limits.atol)
         tolerance = atol + rtol * errors.golden_size.astype(np.float16)
         return tolerance.astype(np.float64)
-
-    def reasons(self, tally: Tally) -> list[str]:
-        failing = tally.count - tally.passing
-        if failing and failing / tally.count >= self.limits.ptol:
-            share = f"{100 * self.limits.ptol:g} %"
-            return [f"not close: {failing} of {tally.count} elements, less than {share} may be"]
-        return []
 
     def mismatch_reasons(self, tally: Tally) -> list[str]:
         return []  # they are counted among those that are not close

@@ -54,7 +54,7 @@ class Map:
 
 def draw(tensors: Tensors, judge: Judge, lead: tuple[int, ...], grid: Grid) -> Map:
     """The map of one plane."""
-    actual, golden = (_plane(array, lead) for array in (tensors.actual, tensors.golden))
+    actual, golden = (np.atleast_2d(array[lead]) for array in (tensors.actual, tensors.golden))
     shape = grid.rows, grid.columns
     drawn = Map(
         np.empty(shape, np.uint8),
@@ -73,11 +73,6 @@ def draw(tensors: Tensors, judge: Judge, lead: tuple[int, ...], grid: Grid) -> M
         column = np.arange(offsets.shape[1])[None, :] * grid.cell_width + right
         drawn.actual[cells], drawn.golden[cells] = a[row, column], g[row, column]
     return drawn
-
-
-def _plane(array: Block, lead: tuple[int, ...]) -> Block:
-    plane: Block = array[lead]
-    return plane.reshape((1,) * (2 - plane.ndim) + plane.shape)
 
 
 def _tile(plane: Block, elements: tuple[slice, slice]) -> Block:

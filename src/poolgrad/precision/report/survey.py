@@ -51,16 +51,13 @@ class PlaneFound(NamedTuple):
     worst: int
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """How many elements have each code, and the worst planes: the more elements that do not pass, the worse."""
+def survey(
+    tensors: Tensors, judge: Judge, planes: Planes, keep: int, advance: Callable[[int], object]
+) -> tuple[Integers, list[PlaneFound]]:
+    """How many elements have each code, and the ``keep`` worst planes, worst first.
 
-    codes: Integers
-    planes: list[PlaneFound]
-
-
-def survey(tensors: Tensors, judge: Judge, planes: Planes, keep: int, advance: Callable[[int], object]) -> Survey:
-    """Look at every element, and keep the ``keep`` worst planes, worst first."""
+    The more elements that do not pass, the worse.
+    """
     counts, ranking, start = np.zeros(CODES, np.int64), _Ranking(keep), 0
     for errors, _ in measured(tensors):
         codes, passes = codes_of(judge, errors)
@@ -68,7 +65,7 @@ def survey(tensors: Tensors, judge: Judge, planes: Planes, keep: int, advance: C
         ranking.add(start, planes.area, codes, ~passes)
         start += len(codes)
         advance(len(codes))
-    return Survey(counts, ranking.best())
+    return counts, ranking.best()
 
 
 class _Ranking:
