@@ -18,17 +18,7 @@ from ..base.dtypes import SHORT_NAMES
 from ..base.windows import spread
 from ..contract.operator import Operator
 from ..contract.parameters import Parameter, Role
-from .building import (
-    OUR_NAMES,
-    is_int,
-    is_number,
-    make_case,
-    make_tensor,
-    make_values,
-    operator_named,
-    pooled_shape,
-    random_for,
-)
+from .building import OUR_NAMES, is_int, make_case, make_tensor, make_values, operator_named, pooled_shape, random_for
 from .lines import values_record
 from .model import FORWARD, BadCase, Case, CaseTensor
 
@@ -120,7 +110,7 @@ def _scalar(record: dict[str, Any], where: str, random: Callable[[], Generator])
         return value[random().integers(0, 1, endpoint=True)]
     if isinstance(value, list) and len(value) == 2 and all(is_int(v) for v in value) and value[0] <= value[1]:
         return int(random().integers(value[0], value[1], endpoint=True))
-    if value is None or isinstance(value, bool) or is_number(value):
+    if value is None or isinstance(value, int | float):
         return value
     raise BadCase(f"{where}: {record.get('name')}: expected a value, or a range of two integers, got {value!r}")
 

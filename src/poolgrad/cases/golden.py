@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -211,8 +210,3 @@ def _with_looks(pause: Callable[[], None], task: Callable[..., Any], *arguments:
     """Do a task whose kernels, too, stop if a pause ends it."""
     with looking(lambda share: pause()):
         return task(*arguments)
-
-
-def default_jobs() -> int:
-    """As many as there are cores for us."""
-    return threads.get_num_threads() or os.cpu_count() or 1

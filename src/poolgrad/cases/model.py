@@ -43,7 +43,7 @@ class Values:
     numbers: tuple[float, ...] = ()
 
 
-FORWARD, WINDOWS, PLANE = Values("forward"), Values("windows"), Values("plane")
+FORWARD = Values("forward")
 DEFAULT_VALUES = Values("uniform", (-1.0, 1.0))
 
 

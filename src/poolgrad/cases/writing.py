@@ -13,7 +13,7 @@ from ..contract.parameters import Role
 from .atk import atk_record, read_atk
 from .building import OUR_NAMES
 from .judging import judge
-from .lines import write_line
+from .lines import as_record
 from .model import BadCase, Case, CaseTensor
 from .ttk import COLUMNS, read_ttk, ttk_row
 
@@ -31,7 +31,7 @@ class LeftOut(NamedTuple):
 def written(cases: Sequence[Case], format: str) -> tuple[str, list[LeftOut]]:
     """The text of a case file, and the cases that are not in it."""
     if format == "jsonl":
-        return "".join(f"{write_line(case)}\n" for case in cases), []
+        return "".join(json.dumps(as_record(case), ensure_ascii=False) + "\n" for case in cases), []
     texts: list[str] = []
     left_out = []
     for case in cases:
