@@ -181,12 +181,13 @@ def _schedule(
         if stop.is_set():
             raise _Stopped
 
+    looks = looking(lambda share: pause())  # a task's kernels, too, stop if a pause ends it
     # Not ``wait``: Ctrl-C in the middle of it may leave locks held, and a worker waiting for them for ever.
     done: SimpleQueue[Future[Any]] = SimpleQueue()
     running: dict[Future[Any], Work] = {}
 
     def submit(work: Work, task: Callable[..., Any], *arguments: Any) -> None:
-        future = pool.submit(_with_looks, pause, task, *arguments)
+        future = pool.submit(looks(task), *arguments)
         running[future] = work
         future.add_done_callback(done.put)
 
@@ -204,9 +205,3 @@ def _schedule(
         work.left -= 1
         if not work.left:
             submit(work, work.close, pause)
-
-
-def _with_looks(pause: Callable[[], None], task: Callable[..., Any], *arguments: Any) -> Any:
-    """Do a task whose kernels, too, stop if a pause ends it."""
-    with looking(lambda share: pause()):
-        return task(*arguments)
