@@ -13,7 +13,7 @@ from ..arrays.adapters import as_numpy
 from . import limits
 from .comparison import Comparison, Position
 from .cross import CrossCheck
-from .errors import Block, Bools, Errors, Floats, measure, quiet
+from .errors import Block, Errors, measure, quiet
 from .judges import Binary, Close, Cosine, Judge, Mixed, StatRelErr
 from .tally import Tally
 from .ttk import CloseTtk, CosineTtk, CrossCheckTtk
@@ -92,8 +92,9 @@ def judge_tensors(
     judge = judge_for(tensors, standard, level=level, hf32=hf32)
     tally = Tally()
     for errors, third in measured(tensors):
-        relative, passes, badness = opinion(judge, errors)
-        tally.add(errors, relative, passes, badness)
+        relative = errors.relative
+        passes = judge.accepts(errors, relative)
+        tally.add(errors, relative, passes, judge.badness(errors, relative))
         judge.see(errors, third)
         advance(len(passes))
     reasons = judge.mismatch_reasons(tally) + judge.reasons(tally)
@@ -199,12 +200,6 @@ def blocks_of(array: Block) -> Iterator[Block]:
     flat = array.reshape(-1) if array.flags.c_contiguous else array.flat  # the latter copies what is taken of it
     for start in range(0, array.size, BLOCK):
         yield flat[start : start + BLOCK].astype(native, copy=False)
-
-
-def opinion(judge: Judge, errors: Errors) -> tuple[Floats, Bools, Floats]:
-    """Relative errors, and what the judge thinks of each element."""
-    relative = errors.relative
-    return relative, judge.passes(errors, relative) & ~errors.mismatch, judge.badness(errors, relative)
 
 
 @quiet

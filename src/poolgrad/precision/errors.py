@@ -69,7 +69,6 @@ def measure(actual: Block, golden: Block) -> Errors:
     if not finite.all():
         absolute[~finite] = golden_size[~finite] = 0.0
         ulp[~finite] = 0
-    nan_mismatch = nan_a != nan_g
     return Errors(
         actual=a,
         golden=g,
@@ -77,7 +76,7 @@ def measure(actual: Block, golden: Block) -> Errors:
         absolute=absolute,
         ulp=ulp,
         finite=finite,
-        nan_mismatch=nan_mismatch,
+        nan_mismatch=nan_a != nan_g,
         inf_mismatch=~finite & ~(nan_a | nan_g) & (a != g),
         same_bits=actual == golden if are_integers else (_bits(actual) == _bits(stored)) | (nan_a & nan_g),
     )

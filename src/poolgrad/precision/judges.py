@@ -30,7 +30,11 @@ class Judge(ABC):
 
     @abstractmethod
     def passes(self, errors: Errors, relative: Floats) -> Bools:
-        """The elements that are good enough by themselves; mismatches of NaN and Inf are taken out later."""
+        """The elements that are good enough by themselves, as far as NaN and Inf are at the same places."""
+
+    def accepts(self, errors: Errors, relative: Floats) -> Bools:
+        """The elements that pass."""
+        return self.passes(errors, relative) & ~errors.mismatch
 
     def badness(self, errors: Errors, relative: Floats) -> Floats:
         """What the worst element has most of."""

@@ -55,13 +55,8 @@ class Map:
 def draw(tensors: Tensors, judge: Judge, lead: tuple[int, ...], grid: Grid) -> Map:
     """The map of one plane."""
     actual, golden = (np.atleast_2d(array[lead]) for array in (tensors.actual, tensors.golden))
-    shape = grid.rows, grid.columns
-    drawn = Map(
-        np.empty(shape, np.uint8),
-        np.empty(shape, np.uint32),
-        np.empty(shape, actual.dtype.newbyteorder("=")),
-        np.empty(shape, golden.dtype.newbyteorder("=")),
-    )
+    types = np.dtype(np.uint8), np.dtype(np.uint32), actual.dtype.newbyteorder("="), golden.dtype.newbyteorder("=")
+    drawn = Map(*(np.empty((grid.rows, grid.columns), dtype) for dtype in types))
     for cells, elements in _tiles(grid):
         a, g = (_tile(plane, elements) for plane in (actual, golden))
         by_cell = _by_cell(_codes(judge, a, g), grid)
