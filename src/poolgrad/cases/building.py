@@ -46,6 +46,9 @@ def make_case(
             complete[parameter.name] = _missing_input(operator, parameter, complete, where)
     values = {p.name: _number_of(p, numbers, where) for p in operator.numbers}
     product = _product(facts.get("product"), where)
+    status, seed = (optional_int(facts.get(fact), fact, where) for fact in ("status", "seed"))
+    if seed is not None and seed < 0:
+        raise BadCase(f"{where}: seed: expected 0 or more, got {seed}")
     complete = results_of(operator, complete, values, product) | complete
     return Case(
         name,
@@ -53,9 +56,9 @@ def make_case(
         {p.name: complete[p.name] for p in operator.tensors},
         values,
         product=product,
-        status=optional_int(facts.get("status"), "status", where),
+        status=status,
         standard=_standard(facts.get("standard")),
-        seed=_seed(facts.get("seed"), where),
+        seed=seed or 0,
         why=str(facts.get("why") or "").encode(errors="replace").decode(),
     )
 
@@ -138,13 +141,6 @@ def optional_int(value: Any, name: str, where: str) -> int | None:
     if value is None or is_int(value):
         return value  # type: ignore[no-any-return]
     raise BadCase(f"{where}: {name}: expected an integer, got {value!r}")
-
-
-def _seed(value: Any, where: str) -> int:
-    seed = optional_int(value, "seed", where) or 0
-    if seed < 0:
-        raise BadCase(f"{where}: seed: expected 0 or more, got {seed}")
-    return seed
 
 
 def _product(value: Any, where: str) -> str | None:
