@@ -142,20 +142,17 @@ def _follow_the_forward_pass(
 
 def atk_record(case: Case, identity: int) -> dict[str, Any] | None:
     """A case as ATK writes it, as far as its form can say it; None for a null pointer, for which it has no words."""
+    if None in (*case.tensors.values(), *case.numbers.values()):
+        return None
     names = case.operator.atk_names
     inputs: list[Any] = []
     for parameter in case.operator.parameters:
         name = names.get(parameter.name, parameter.name)
         if parameter.kind == "tensor":
-            tensor = case.tensors[parameter.name]
-            if tensor is None:
-                return None
             if not parameter.output:
-                inputs.append(_tensor_input(case, name, tensor))
+                inputs.append(_tensor_input(case, name, case.tensor(parameter.name)))
         elif parameter.kind == "ints":
             values = case.numbers[parameter.name]
-            if values is None:
-                return None
             assert isinstance(values, tuple)
             if values:
                 inputs.append([_attribute(name, "attrs", "int", value) for value in values])
