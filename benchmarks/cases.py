@@ -37,11 +37,10 @@ class Case(Line):
         parts += ["int32"] if self.index_dtype == "int32" else []
         return " ".join([self.operator, *parts]) + (f" ({self.source})" if self.source else "")
 
-    @cached_property
-    def parameters(self) -> tuple[int, int, int]:
-        """Kernel, stride and padding, each the same along all axes."""
-        (kernel,), (stride,), (padding,) = map(set, (self.kernel, self.stride, self.padding))
-        return kernel, stride, padding
+    @property
+    def parameters(self) -> tuple[tuple[int, ...], ...]:
+        """Kernel, stride and padding, each along all axes; nothing for adaptive windows, which have none."""
+        return () if self.adaptive else (self.kernel, self.stride, self.padding)
 
     @property
     def bytes_read(self) -> int:
@@ -251,6 +250,42 @@ aavg n8c64d4h14w14 o8,28,28
         in_type("bfloat16", HALF_ADAPTIVE_AVERAGES),
     ),
     Group(
+        "avg3-f32",  # torch has no such gradient in float16 and bfloat16
+        "average 3-D f32",
+        "平均 3-D f32",
+        None,
+        None,
+        """
+* avg3 n4c64d16h56w56 k2 s2 | C3D pool 2 as average
+avg3 n8c512d4h14w14 k2 s2 | C3D pool 4 as average
+* avg3 n2c64d16h56w56 k3 s1 p1 | I3D Inception branch
+avg3 n8c192d8h28w28 k3 s1 p1 | I3D Inception branch 3b
+avg3 n1c32d32h112w112 k3 s1 p1
+* avg3 n2c64d32h112w112 k3 s2 p1 | 3D-ResNet stem
+avg3 n2c64d16h56w56 k3 s2 p1
+avg3 n8c32d8h28w28 k3 s2 p1
+avg3 n8c1024d7h7w7 k7 | 3D-ResNet head
+""",
+    ),
+    Group(
+        "aavg2",
+        "adaptive average 2-D",
+        "自适应平均 2-D",
+        None,
+        None,
+        """
+* aavg2 n64c2048h7w7 o1,1 | ResNet head
+aavg2 n32c512h14w14 o7,7 | VGG head
+* aavg2 n16c64h112w112 o56,56
+aavg2 n16c64h112w112 o50,37
+aavg2 n8c512h60w60 o6,6 | PSPNet pyramid
+aavg2 n64c2048h7w7 o1,1 float16 | ResNet head
+aavg2 n16c64h112w112 o50,37 float16
+aavg2 n64c2048h7w7 o1,1 bfloat16 | ResNet head
+aavg2 n16c64h112w112 o50,37 bfloat16
+""",
+    ),
+    Group(
         "max-disjoint",
         "max k = s, f32, int64",
         "最大 k = s，f32，int64",
@@ -314,6 +349,53 @@ max n32c256h28w28 k3 s1 p1 bfloat16
 amax n32c512h14w14 o7,7
 * amax n16c64h112w112 o50,37
 amax n32c256h28w28 o5,5
+""",
+    ),
+    Group(
+        "max3-f32",
+        "max 3-D f32, int32 (torch: int64)",
+        "最大 3-D f32，int32（torch 为 int64）",
+        None,
+        None,
+        """
+* max3 n2c64d16h56w56 k3 s2 p1 int32 | 3D-ResNet stem
+max3 n2c64d16h112w112 k3 s2 p1 int32
+max3 n2c64d16h112w112 k1,2,2 int32 | C3D pool 1
+* max3 n2c128d16h56w56 k2 s2 int32 | C3D pool 2
+max3 n8c512d4h14w14 k2 s2 int32 | C3D pool 4
+max3 n1c64d32h112w112 k1,3,3 s1,2,2 p0,1,1 int32 | I3D pool 1
+max3 n1c480d32h28w28 k3 s2 p1 int32 | I3D pool 3
+* max3 n1c192d32h28w28 k3 s1 p1 int32 | I3D mixed 3b
+max3 n1c832d8h7w7 k3 s1 p1 int32 | I3D mixed 5b
+""",
+    ),
+    Group(
+        "max3-half",
+        "max 3-D f16/bf16, int32 (torch: int64)",
+        "最大 3-D f16/bf16，int32（torch 为 int64）",
+        None,
+        None,
+        """
+* max3 n2c64d16h56w56 k3 s2 p1 float16 int32 | 3D-ResNet stem
+max3 n2c128d16h56w56 k2 s2 float16 int32 | C3D pool 2
+max3 n1c192d32h28w28 k3 s1 p1 float16 int32 | I3D mixed 3b
+max3 n2c64d16h56w56 k3 s2 p1 bfloat16 int32 | 3D-ResNet stem
+max3 n2c128d16h56w56 k2 s2 bfloat16 int32 | C3D pool 2
+max3 n1c192d32h28w28 k3 s1 p1 bfloat16 int32 | I3D mixed 3b
+""",
+    ),
+    Group(
+        "amax3",
+        "adaptive max 3-D, int32 (torch: int64)",
+        "自适应最大 3-D，int32（torch 为 int64）",
+        None,
+        None,
+        """
+* amax3 n4c64d16h56w56 o8,28,28 int32 | C3D pool 2
+amax3 n4c64d16h56w56 o5,17,19 int32
+amax3 n8c1024d8h7w7 o1,1,1 int32 | I3D head
+amax3 n4c64d16h56w56 o8,28,28 float16 int32 | C3D pool 2
+amax3 n4c64d16h56w56 o8,28,28 bfloat16 int32 | C3D pool 2
 """,
     ),
     Group(

@@ -45,15 +45,16 @@ def laid_out(array):
 random = np.random.default_rng(0)
 arrays = [laid_out(random.standard_normal(case.grad_shape).astype(case.dtype)), case.x_shape]
 if not case.averages:
-    kernel, stride, pad = case.parameters
-    height, width = case.x_shape[2:]
-    rows, columns = (np.clip(np.arange(n) * stride - pad + random.integers(0, kernel, n), 0, size - 1)
-                     for n, size in zip(case.grad_shape[2:], (height, width)))
-    arrays.append(laid_out(np.broadcast_to(rows[:, None] * width + columns, case.grad_shape).copy()))
+    along = zip(case.outputs, case.spatial, case.kernel, case.stride, case.padding)
+    places = np.zeros((), np.int64)
+    for n, size, kernel, stride, pad in along:
+        axis = np.clip(np.arange(n) * stride - pad + random.integers(0, kernel, n), 0, size - 1)
+        places = places[..., None] * size + axis
+    arrays.append(laid_out(np.broadcast_to(places, case.grad_shape).copy()))
 out = laid_out(np.empty(case.x_shape, case.dtype))
 def run(times):
     for _ in range(times):
-        getattr(poolgrad, case.described.python_name)(*arrays, *(() if case.adaptive else case.parameters), out=out)
+        getattr(poolgrad, case.described.python_name)(*arrays, *case.parameters, out=out)
 def request(what):
     if len(sys.argv) > 3:
         subprocess.run(["callgrind_control", "-i", what, str(os.getpid())], check=True, capture_output=True)

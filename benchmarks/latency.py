@@ -29,7 +29,9 @@ def _latency(case: Case, threads: int, seconds: float) -> dict[str, Any]:
     sides = prepare(case)
     compare(sides, sides.calls)
     grad = torch.ones(case.grad_shape)
-    tensors = partial(poolgrad.avg_pool2d_backward, grad, case.x_shape, *case.parameters, out=torch.empty(case.x_shape))
+    kernel, stride, padding = case.parameters
+    out = torch.empty(case.x_shape)
+    tensors = partial(poolgrad.avg_pool2d_backward, grad, case.x_shape, kernel, stride, padding, out=out)
     with Executor(case) as executor:
         runners: dict[str, Call] = {
             "torch": sides.by_torch,
@@ -54,7 +56,7 @@ class Executor:
         self.stream = _value(*acl.aclrtCreateStream())
         shapes = (self.case.grad_shape, self.case.x_shape, self.case.x_shape)
         grad, x, out = (self._tensor(shape) for shape in shapes)
-        kernel, stride, padding = (acl.aclCreateIntArray([number, number]) for number in self.case.parameters)
+        kernel, stride, padding = (acl.aclCreateIntArray(numbers) for numbers in self.case.parameters)
         size, self.executor, status = acl.aclnnAvgPool2dBackwardGetWorkspaceSize(
             grad, x, kernel, stride, padding, False, True, 0, 0, out
         )

@@ -15,7 +15,16 @@ from .report import Document, geometric_mean, ratio, share, thread_counts
 mpl.rcParams["svg.hashsalt"] = "poolgrad"
 mpl.rcParams["axes.spines.top"] = mpl.rcParams["axes.spines.right"] = False
 OURS, TORCH, GOAL = "#1f6feb", "#8c8c8c", "#d1242f"
-OPERATORS = {"avg": "#1f6feb", "aavg": "#2da44e", "max": "#d1242f", "amax": "#bf8700"}
+OPERATORS = {
+    "avg": "#1f6feb",
+    "avg3": "#54aeff",
+    "aavg": "#2da44e",
+    "aavg2": "#8250df",
+    "max": "#d1242f",
+    "amax": "#bf8700",
+    "max3": "#bf3989",
+    "amax3": "#57606a",
+}
 
 
 def draw(document: Document, directory: Path) -> list[Path]:

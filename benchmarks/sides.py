@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes  # noqa: F401 - gives NumPy its bfloat16
 import numpy as np
@@ -91,9 +91,8 @@ def _tolerance(case: Case, grad: torch.Tensor) -> float:
         terms = covering if any(size % many for many, size in zip(sizes, axes, strict=True)) else 1
         shrunk = 1
     else:
-        kernel, stride, _ = case.parameters
-        terms = (-(-kernel // stride)) ** len(axes)
-        shrunk = kernel ** len(axes)
+        terms = math.prod(-(-kernel // stride) for kernel, stride in zip(case.kernel, case.stride, strict=True))
+        shrunk = math.prod(case.kernel)
     largest = float(grad.abs().max())
     if not case.averages:
         return 0.0 if terms == 1 else terms * terms * largest
@@ -103,10 +102,12 @@ def _tolerance(case: Case, grad: torch.Tensor) -> float:
 def _indices(case: Case, generator: torch.Generator) -> torch.Tensor:
     """Those of a forward pass over noise."""
     x = torch.randn(case.x_shape, generator=generator)
-    functional = torch.nn.functional
+    functional, axes = torch.nn.functional, case.axes
     if case.adaptive:
-        return functional.adaptive_max_pool2d(x, case.grad_shape[2:], return_indices=True)[1]
-    return functional.max_pool2d(x, *case.parameters, return_indices=True)[1]
+        pool = getattr(functional, f"adaptive_max_pool{axes}d")
+        return cast(torch.Tensor, pool(x, case.grad_shape[-axes:], return_indices=True)[1])
+    pool = getattr(functional, f"max_pool{axes}d")
+    return cast(torch.Tensor, pool(x, *case.parameters, return_indices=True)[1])
 
 
 def _by_torch(case: Case, grad: torch.Tensor, indices: torch.Tensor | None) -> torch.Tensor:
@@ -119,19 +120,21 @@ def _by_torch(case: Case, grad: torch.Tensor, indices: torch.Tensor | None) -> t
 def _torch_call(
     case: Case, grad: torch.Tensor, x: torch.Tensor, indices: torch.Tensor | None, out: torch.Tensor
 ) -> Call:
-    operator = getattr(torch.ops.aten, case.described.python_name).grad_input
+    name = case.described.python_name.replace("with_argmax", "with_indices")
+    if case.adaptive and case.averages and case.axes == 2:  # torch makes a tensor for this one, and copies it
+        return partial(torch.ops.aten._adaptive_avg_pool2d_backward.out, grad, x, out=out)
+    operator = getattr(torch.ops.aten, name).grad_input
     if case.adaptive:
         return partial(operator, grad, x, *(() if indices is None else (indices,)), grad_input=out)
-    pairs = [[number, number] for number in case.parameters]
     if case.averages:
-        return partial(operator, grad, x, *pairs, False, True, None, grad_input=out)
-    return partial(operator, grad, x, *pairs, [1, 1], False, indices, grad_input=out)
+        return partial(operator, grad, x, *case.parameters, False, True, None, grad_input=out)
+    return partial(operator, grad, x, *case.parameters, [1] * case.axes, False, indices, grad_input=out)
 
 
 def _poolgrad_call(case: Case, grad: torch.Tensor, indices: torch.Tensor | None, out: torch.Tensor) -> Call:
     operator = getattr(poolgrad, case.described.python_name)
     arrays = [as_numpy(grad), case.x_shape] + ([] if indices is None else [as_numpy(indices)])
-    return partial(operator, *arrays, *(() if case.adaptive else case.parameters), out=as_numpy(out))
+    return partial(operator, *arrays, *case.parameters, out=as_numpy(out))
 
 
 def as_numpy(tensor: torch.Tensor) -> Any:

@@ -41,10 +41,16 @@ def test_the_contract_allows_every_case(case: Case) -> None:
     wanted |= {p.name: p.default for p in operator.numbers}
     if not case.adaptive:
         numbers = zip((Role.KERNEL, Role.STRIDE, Role.PADDING), case.parameters, strict=True)
-        wanted |= {operator.by_role[role].name: (number,) for role, number in numbers}
+        wanted |= {operator.by_role[role].name: values for role, values in numbers}
     assert prepare(operator, ANY, wanted, 1).kernel
     assert case.bytes_read == grad.count * size + (0 if case.averages else indices.count * indices.dtype.itemsize)
     assert case.bytes_written == x.count * size
+
+
+def test_windows_that_differ_by_axis() -> None:
+    case = parse("max3 n1c2d8h9w11 k1,3,3 s1,2,2 p0,1,1")
+    assert case.grad_shape == (1, 2, 8, 5, 6)
+    assert case.parameters == ((1, 3, 3), (1, 2, 2), (0, 1, 1))
 
 
 def test_every_group_is_complete() -> None:
@@ -73,10 +79,12 @@ def test_a_line_is_read() -> None:
     assert (case.operator, case.x_shape, case.source, case.quick) == ("max", (2, 3, 9, 11), "a network", True)
     assert (case.dtype, case.layout, case.index_dtype) == ("bfloat16", "cropped", "int32")
     assert case.name == "max 2x3x9x11 k3s2p1 bfloat16 cropped int32 (a network)"
-    assert case.parameters == (3, 2, 1)
+    assert case.parameters == ((3, 3), (2, 2), (1, 1))
     assert case.grad_shape == (2, 3, 5, 6)
-    assert parse("avg n1c1h6w6 k3").parameters == (3, 3, 0)
+    assert parse("avg n1c1h6w6 k3").parameters == ((3, 3), (3, 3), (0, 0))
     assert parse("aavg n2c3d4h5w6 o1,2,3").grad_shape == (2, 3, 1, 2, 3)
+    assert parse("aavg2 n2c3h5w6 o2,3").grad_shape == (2, 3, 2, 3)
+    assert parse("avg3 n2c3d4h5w6 k3 s2 p1").grad_shape == (2, 3, 2, 3, 3)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

@@ -28,7 +28,8 @@ def test_generated_tables_are_current() -> None:
 
 
 def test_every_choice_of_ours_is_a_line_in_deviations() -> None:
-    told = (ROOT / "DEVIATIONS.md").read_text("utf-8")
+    """By hand: the table of all rows, which is made, says what they do, not why."""
+    told = re.sub("<!-- generated.*?<!-- end -->", "", (ROOT / "DEVIATIONS.md").read_text("utf-8"), flags=re.DOTALL)
     rows = [check for operator in REGISTRY.values() for check in operator.checks] + list(LAUNCH_CHECKS)
     missing = {check.key for check in rows if check.source != DOCUMENT and f"`{check.key}`" not in told}
     assert not missing

@@ -18,9 +18,8 @@ from contract_cases import DOCUMENTS, SAMPLES, Document, Sample, T
 import poolgrad
 from poolgrad import acl
 from poolgrad.arrays.files import read_array
-from poolgrad.cases import Case, CaseTensor
+from poolgrad.cases import Case, CaseTensor, Values
 from poolgrad.cases.golden import make_golden, read_manifest
-from poolgrad.cases.model import WINDOWS
 from poolgrad.cases.suite import suite_of
 from poolgrad.cases.verification import PASS, verify
 from poolgrad.cases.work import file_of
@@ -107,7 +106,7 @@ def test_golden_results_of_its_sample_are_verified(operator: Operator, tmp_path:
     tensors = {n: CaseTensor(t.dtype, t.shape, t.format) for n, t in call.items() if isinstance(t, T)}
     if Role.INDICES in operator.by_role:
         name = operator.by_role[Role.INDICES].name
-        tensors[name] = CaseTensor(call[name].dtype, call[name].shape, call[name].format, values=WINDOWS)
+        tensors[name] = CaseTensor(call[name].dtype, call[name].shape, call[name].format, values=Values("windows"))
     case = Case("sample", operator.name, tensors, {p.name: call[p.name] for p in operator.numbers})
     golden = make_golden([case], tmp_path, jobs=1, facts={"seed": 0, "product": None})
     assert (golden.made, golden.unexpected) == (1, [])

@@ -174,7 +174,7 @@ def thresholds() -> str:
         [
             name,
             cell(mixed, "rtol", "atol", "cap") if mixed.cap else "equal",
-            f"T = {number(limits.STAT_REL_ERR[name].threshold)}" if name in limits.STAT_REL_ERR else "—",
+            f"T = {number(limits.STAT_REL_ERR[name].mere)}" if name in limits.STAT_REL_ERR else "—",
             cell(limits.CLOSE[name], "rtol", "ptol") if mixed.cap else "equal",
             cell(limits.CROSS_SMALL.get(name), "small", "atol"),
         ]

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels.depth_operators import avg_pool3d_backward
 from kernels.test_paths import ROWS, channels_last, recording, with_limits
 from oracle import DTYPES, HALVES, LAYOUTS, Guarded, assert_same_bits, gamma
 
 import poolgrad
+from poolgrad import avg_pool3d_backward
 from poolgrad.base.windows import pooled_size
 from poolgrad.kernels.record import FEW_WINDOWS, LAYERS, LAYERS_IN_ONE_PASS, MOST_DIRECT_TERMS
 from poolgrad.plans import plan
@@ -36,6 +36,8 @@ ONE_PASS = {
 WOVEN = dict.fromkeys(ONE_PASS, 1 << 30) | {"NARROWEST_WOVEN": 0, "NARROWEST_TOUCHING": 0, "NARROWEST_LAYERS": 0}
 # Scratch for few rows of a layer at a time, and for all of them.
 BANDS = [{"BAND_OF_LAYERS": 0, "FEWEST_ROWS_OF_LAYERS": 3}, {}]
+# Layers of the result that are written while the last of their layers is made, and after it.
+JOINED, APART = {"NARROWEST_JOINED": 0}, {"NARROWEST_JOINED": 1 << 30}
 
 # Kernel, stride and padding along D: several windows hold a layer, one does, or none.
 DEPTHS = [(3, 2, 1), (3, 1, 1), (2, 1, 0), (5, 1, 2), (8, 1, 4), (2, 2, 0), (1, 1, 0), (3, 3, 1), (1, 2, 0), (2, 3, 1)]
@@ -89,7 +91,7 @@ def overlaps(made: plan.Plan) -> bool:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("limits", BANDS, ids=str)
+@pytest.mark.parametrize("limits", [bands | more for bands in BANDS for more in (JOINED, APART)], ids=str)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_layers_in_one_pass(dtype: Any, limits: dict[str, int], streamed: bool, monkeypatch: Any) -> None:
     """The usual windows: rows that fill no vectors, an odd number of rows and columns, any windows along D."""
@@ -106,7 +108,8 @@ def test_layers_in_one_pass(dtype: Any, limits: dict[str, int], streamed: bool, 
 
     def reached(made: plan.Plan) -> bool:
         if overlaps(made) and made.record[0]["kernel"][2] == 3:
-            return made.kernel in LAYERS_IN_ONE_PASS
+            joined = made.kernel == "average_layers_k3s1" and limits["NARROWEST_JOINED"] == 0
+            return made.kernel in LAYERS_IN_ONE_PASS and bool(made.record[0]["joined"]) == joined
         return is_layered(made) if overlaps(made) else made.kernel.startswith(("average_k", "average_touching"))
 
     check(cases, ONE_PASS | {"NARROWEST_LAYERS": 0} | limits | more, dtype, reached, monkeypatch)
@@ -209,7 +212,7 @@ def test_windows_that_are_long_along_rows(rows: int, monkeypatch: Any) -> None:
         numbers, shape = ((k, rows, 2), (s, stride, 1), (p, 1, 0)), (1, 2, 4, rows + 21, 19)
         grad = gradient(shape, *numbers, np.float32)
         plans = recording(monkeypatch)
-        got = avg_pool3d_backward(grad, shape, *numbers, divisor=1)
+        got = avg_pool3d_backward(grad, shape, *numbers, divisor_override=1)
         blocks = rows // stride > MOST_DIRECT_TERMS and -(-rows // stride) * -(-k // s) <= LONGEST_BLOCK
         assert (plans[-1].kernel == "average_row_blocks") == blocks
         terms = (rows // stride + 1) * 2 * -(-k // s)
@@ -225,7 +228,7 @@ def test_windows_that_are_long_along_rows(rows: int, monkeypatch: Any) -> None:
             assert (np.abs(got[0, :, d] - exact) <= bound * terms * 2.0**-24 * 1.001).all()
         with monkeypatch.context() as limited:
             with_limits(limited, {"BYTES_PER_PART": 1, "WIDEST_TILE": 8, "NARROWEST_TILE": 8})
-            assert_same_bits(avg_pool3d_backward(grad, shape, *numbers, divisor=1), got)
+            assert_same_bits(avg_pool3d_backward(grad, shape, *numbers, divisor_override=1), got)
 
 
 def test_large_layers_go_row_by_row(monkeypatch: Any) -> None:

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels.depth_operators import MAX, adaptive_max_pool3d_backward, max_pool3d_backward
 from oracle import DTYPES, HALVES, INDEX_DTYPES, LAYOUTS, Guarded, assert_same_bits
 
 import poolgrad
+from poolgrad import adaptive_max_pool3d_backward
+from poolgrad import max_pool3d_with_argmax_backward as max_pool3d_backward
 from poolgrad.base.windows import Windows, pooled_size
+from poolgrad.operators.max_pool3d_with_argmax_backward import OPERATOR as MAX
 from poolgrad.plans import maximum as plan_maximum
 from poolgrad.plans import plan
 from poolgrad.run.calls import forget_calls
@@ -51,8 +53,9 @@ def threads(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def beyond_caches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if all tensors were larger than these."""
+    """As if all tensors and layers were larger than these."""
     monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    monkeypatch.setattr(plan_maximum, "LARGE_LAYER", 0)
 
 
 def fixed(sizes: Sequence[int], kernel: Three, stride: Three, pad: Three = (0, 0, 0), dilation: int = 1) -> Any:
@@ -136,14 +139,6 @@ def test_adaptive_windows(outs: Three, dtype: Any, taken: list[str]) -> None:
             out.assert_untouched()
 
 
-def test_channels_last_format() -> None:
-    sizes = (5, 6, 7)
-    grad, indices = gradients_and_indices((2, 3), fixed(sizes, (3, 3, 3), (2, 2, 2)), np.float32, np.int64)
-    moved = [np.ascontiguousarray(np.moveaxis(a, 1, -1)) for a in (grad, indices)]
-    got = max_pool3d_backward(moved[0], (2, *sizes, 3), moved[1], 3, 2, data_format="NDHWC")
-    assert_same_bits(np.ascontiguousarray(np.moveaxis(got, -1, 1)), added_up(grad, indices, (2, 3, *sizes)))
-
-
 WAYS = [
     ("max_touching_2", (5, 7, 34), (2, 2, 2), np.float32, "plain"),
     ("max_touching_3", (7, 9, 28), (3, 3, 3), np.float64, "plain"),
@@ -152,6 +147,8 @@ WAYS = [
     ("max_touching_pairs", (5, 7, 34), (2, 2, 2), np.float16, "plain"),
     ("max_touching_pairs", (5, 7, 34), (2, 2, 2), np.float16, "cropped"),
     ("scatter_bands", (9, 15, 16), (5, 5, 5), np.float16, "plain"),
+    ("scatter_layers", (7, 8, 41), (2, 3, 5), np.float32, "plain"),
+    ("scatter_layers", (5, 6, 25), (3, 2, 3), np.float64, "plain"),
     ("scatter_dense", (5, 6, 7), (2, 2, 2), np.float32, "plain"),
     ("scatter_dense", (5, 6, 7), (2, 2, 2), np.float16, "plain"),
     ("scatter", (5, 6, 7), (2, 2, 2), np.float32, "cropped"),
@@ -309,9 +306,35 @@ def test_bands_of_layers(
             out.assert_untouched()
 
 
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_rows_of_layers(dtype: Any, taken: list[str], threads: None, beyond_caches: None) -> None:
+    """Windows that overlap, touch or leave out, along each axis; lines that are cleared end in the middle of rows."""
+    along = ((3, 2, 1), (3, 1, 1), (2, 1, 0), (1, 1, 0), (2, 3, 1), (1, 2, 0), (3, 5, 1))
+    for layers, rows, (depth, height), width in itertools.product(along, along, ((5, 7), (4, 6)), (17, 41)):
+        columns = rows if (width + 2 * rows[2] - rows[0]) // rows[1] >= 7 else (3, 2, 1)
+        numbers = tuple(zip(layers, rows, columns, strict=True))
+        sizes, index_dtype = (depth, height, width), INDEX_DTYPES[(depth + width) % 2]
+        shape = (2, 2, *sizes)
+        grad, indices = gradients_and_indices((2, 2), fixed(sizes, *numbers), dtype, index_dtype)
+        held = [Guarded.holding(values).array for values in (grad, indices)]
+        out = Guarded(shape, dtype)
+        max_pool3d_backward(held[0], shape, held[1], *numbers, out=out.array)
+        assert_same_bits(out.array, added_up(grad, indices, shape))
+        out.assert_untouched()
+    assert set(taken) == {"scatter_layers"}
+
+
+def test_windows_over_many_layers_are_cleared_ahead(taken: list[str], beyond_caches: None) -> None:
+    for layers, way in ((3, "scatter_layers"), (4, "scatter_dense")):
+        sizes, numbers = (5, 9, 20), ((layers, 3, 3), (2, 2, 2))
+        grad, indices = gradients_and_indices((1, 2), fixed(sizes, *numbers), np.float32, np.int32)
+        got = max_pool3d_backward(grad, (1, 2, *sizes), indices, *numbers)
+        assert_same_bits(got, added_up(grad, indices, (1, 2, *sizes)))
+        assert taken.pop() == way
+
+
 def test_volumes_beyond_32_bits_are_scattered() -> None:
     """Their places are compared in 32 bits by no kernel."""
-    assert MAX.axes == "DHW"
     shape = (1, 1, 2, 2**15, 2**15)
     made = described_plan(shape, (1, 1, 1, 2**14, 2**14), 2)
     assert made.kernel == "scatter_dense"

@@ -294,6 +294,7 @@ CALLS = {
     "max_touching_2": [maximum((3, 8, 20, 40), 2, 2, 0), maximum((1, 1, 100, 100), 2, 2, 0)],
     "max_touching_3": [maximum((3, 8, 27, 40), 3, 3, 0, "f2"), maximum((1, 1, 99, 99), 3, 3, 0, "f2")],
     "scatter_bands": [maximum((3, 8, 50, 50), 3, 1, 1, "f2"), maximum((1, 1, 100, 100), 3, 1, 1, "f2")],
+    "scatter_layers": [maximum((3, 8, 3, 96, 96), 3, 2, 1), maximum((1, 1, 5, 96, 96), 3, 2, 1)],
     "scatter_dense": [maximum((30, 8, 9, 9), 3, 1, 1), maximum((1, 1, 700, 700), 3, 1, 1)],
     "scatter_channels_last": [maximum((9, 6, 20, 20), 3, 2, 1, last=True), maximum((1, 6, 90, 90), 3, 2, 1, last=True)],
     "scatter": [maximum((9, 6, 20, 21), 3, 2, 1, "f2", last=True), maximum((1, 1, 99, 99), 3, 2, 1, "f2", last=True)],
@@ -308,12 +309,13 @@ def windows(size: int, kernel: int, stride: int, pad: int) -> int:
 
 def data_of(call: Any) -> tuple[Array, Array]:
     """Gradients, and indices of the windows' first elements."""
-    _, (n, c, h, w), kernel, stride, pad, dtype, _ = call
-    (kh, kw), (sh, sw) = ((k, k) if isinstance(k, int) else k for k in (kernel, stride))
-    rows, columns = windows(h, kh, sh, pad), windows(w, kw, sw, pad)
-    grad = RANDOM.standard_normal((n, c, rows, columns)).astype(dtype)
-    top, left = (np.maximum(np.arange(o) * s - pad, 0) for o, s in ((rows, sh), (columns, sw)))
-    return grad, np.ascontiguousarray(np.broadcast_to(top[:, None] * w + left, grad.shape))
+    _, (n, c, *sizes), kernel, stride, pad, dtype, _ = call
+    kernels, strides = ((k,) * len(sizes) if isinstance(k, int) else k for k in (kernel, stride))
+    indices = np.zeros((), np.int64)
+    for size, k, s in zip(sizes, kernels, strides, strict=True):
+        indices = indices[..., None] * size + np.maximum(np.arange(windows(size, k, s, pad)) * s - pad, 0)
+    grad = RANDOM.standard_normal((n, c, *indices.shape)).astype(dtype)
+    return grad, np.ascontiguousarray(np.broadcast_to(indices, grad.shape))
 
 
 def in_memory(array: Array, last: bool) -> Array:
@@ -330,6 +332,8 @@ def run_call(call: Any, data: tuple[Array, Array], out: Array) -> None:
     grad, indices = (in_memory(array, last) for array in data)
     if kind == "avg":
         poolgrad.avg_pool2d_backward(grad, shape, kernel, stride, pad, out=out)
+    elif len(shape) == 5:
+        poolgrad.max_pool3d_with_argmax_backward(grad, shape, indices, kernel, stride, pad, out=out)
     else:
         poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, kernel, stride, pad, out=out)
 

@@ -9,6 +9,7 @@ import torch
 from torch.nn import functional
 
 import poolgrad.torch
+from poolgrad.operators import REGISTRY
 
 CALLS = [
     ("avg_pool2d", (2, 3, 9, 8), (3, 2, 1, True, False)),
@@ -17,7 +18,15 @@ CALLS = [
     ("max_pool2d", (2, 3, 9, 8), (3, 2, 1, 1, True)),
     ("max_pool2d", (2, 3, 9, 8), (2, 1, 0, 2)),
     ("adaptive_max_pool2d", (2, 3, 9, 8), ((4, 3),)),
+    ("avg_pool3d", (2, 3, 5, 6, 4), (3, 2, 1, True, False)),
+    ("adaptive_avg_pool2d", (2, 3, 9, 8), ((4, 3),)),
+    ("max_pool3d", (2, 3, 5, 6, 4), (3, 2, 1, 1, True)),
+    ("adaptive_max_pool3d", (2, 3, 5, 6, 4), ((2, 3, 2),)),
 ]
+
+
+def test_every_function_is_among_them() -> None:
+    assert {name for name, _, _ in CALLS} == {operator.torch for operator in REGISTRY.values() if operator.torch}
 
 
 @pytest.mark.parametrize(("name", "shape", "arguments"), CALLS)

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 import poolgrad
 import poolgrad.torch
+from poolgrad.operators import REGISTRY
 
 CALLS = [
     ("avg_pool2d", (2, 2, 4, 3), (3, 2, 1, True, False)),
@@ -23,6 +24,10 @@ CALLS = [
     ("max_pool2d", (2, 4, 4), (2, 1, 0, 2)),
     ("adaptive_max_pool2d", (2, 2, 4, 3), ((3, 2),)),
     ("adaptive_max_pool2d", (2, 4, 3), ((3, 2),)),
+    ("avg_pool3d", (1, 2, 3, 3, 2), (2, 1, 1)),
+    ("adaptive_avg_pool2d", (2, 2, 4, 3), ((3, 2),)),
+    ("max_pool3d", (1, 2, 3, 3, 2), (2, 1)),
+    ("adaptive_max_pool3d", (1, 2, 2, 3, 2), ((2, 2, 1),)),
 ]
 each_call = pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call[0]}-{len(call[1])}d")
 
@@ -42,6 +47,10 @@ def both(call: Call) -> tuple[Pool, Pool]:
         lambda x: getattr(poolgrad.torch, name)(x, *arguments),
         lambda x: getattr(functional, name)(x, *arguments),
     )
+
+
+def test_every_function_is_among_them() -> None:
+    assert {name for name, _, _ in CALLS} == {operator.torch for operator in REGISTRY.values() if operator.torch}
 
 
 def distinct(shape: tuple[int, ...], seed: int = 0) -> torch.Tensor:
@@ -199,7 +208,8 @@ def test_gradients_of_each_sample(name: str, arguments: tuple[Any, ...]) -> None
 @each_call
 def test_the_gradient_is_still_ours(call: Call, monkeypatch: Any) -> None:
     """In every transform poolgrad spreads gradients, also those of a whole batch in one call."""
-    name = {"max_pool2d": "max_pool2d_with_indices"}.get(call[0], call[0]) + "_backward"
+    operator = next(operator for operator in REGISTRY.values() if operator.torch == call[0])
+    name = operator.python_name
     original, shapes = getattr(poolgrad.functional, name), []
 
     def watched(grad_output: Any, *arguments: Any) -> Any:
@@ -211,12 +221,12 @@ def test_the_gradient_is_still_ours(call: Call, monkeypatch: Any) -> None:
     x, v = distinct(call[1]), distinct(call[1], seed=1)
     TRANSFORMS["vmap of grad"](ours, x, v)
     one = tuple(theirs(x).shape)
-    has_batch = len(one) == (5 if name.startswith("adaptive_avg_pool3d") else 4)
+    has_batch = len(one) == len(operator.axes) + 2
     assert shapes == [(3 * one[0], *one[1:]) if has_batch else (3, *one)]
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@each_call
+@pytest.mark.parametrize("call", [call for call in CALLS if call[0] != "avg_pool3d"])  # torch's takes no halves
 def test_half_precision(call: Call, dtype: torch.dtype) -> None:
     """The gradient's derivative is the pooling of what comes in, rounded once."""
     ours, _ = both(call)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from .. import __version__
 from ..acl.handles import STEP
+from ..arrays.files import BadFile
 from ..base.cache_directory import cache_directory
 from .functions import all_functions, protocol, shim_sources
 from .headers import all_headers
@@ -36,7 +37,7 @@ FLAGS = (
 )
 
 
-class BuildError(Exception):
+class BuildError(BadFile):
     """The library can't be built: one line that says why, and what to change."""
 
 
@@ -57,32 +58,27 @@ def build() -> Path:
     sources = _sources()
     prefix = cache_directory().absolute() / f"capi-{_key(command, sources)}"
     if not (prefix / MARK).exists():
-        try:
-            with new_directory(prefix.parent) as directory:
-                made = directory / "prefix"
-                _make(made, command, sources)
-                _move(made, prefix)
-        except OSError as error:
-            raise BuildError(no_room(prefix.parent, error)) from None
+        with new_directory(prefix.parent) as directory:
+            made = directory / "prefix"
+            _make(made, command, sources)
+            _move(made, prefix)
     return prefix
 
 
 @contextmanager
 def new_directory(parent: Path) -> Iterator[Path]:
     """A directory to make things in, which is gone afterwards; what processes that were killed left behind goes too."""
-    parent.mkdir(parents=True, exist_ok=True)
-    for left in parent.glob("capi-new-*"):
-        with suppress(OSError):
-            if left.stat().st_mtime < time.time() - LONGEST_BUILD:
-                shutil.rmtree(left)
-    with tempfile.TemporaryDirectory(dir=parent, prefix="capi-new-") as directory:
-        yield Path(directory)
-
-
-def no_room(directory: Path, error: OSError) -> str:
-    """What to tell of a directory that can't be written."""
-    reason = error.strerror or error
-    return f"can't build in {directory}: {reason}; set POOLGRAD_CACHE_DIR to a directory that can be written"
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        for left in parent.glob("capi-new-*"):
+            with suppress(OSError):
+                if left.stat().st_mtime < time.time() - LONGEST_BUILD:
+                    shutil.rmtree(left)
+        with tempfile.TemporaryDirectory(dir=parent, prefix="capi-new-") as directory:
+            yield Path(directory)
+    except OSError as error:
+        reason, advice = error.strerror or error, "set POOLGRAD_CACHE_DIR to a directory that can be written"
+        raise BuildError(f"can't build in {parent}: {reason}; {advice}") from None
 
 
 def link_flags(prefix: Path) -> list[str]:

@@ -18,8 +18,7 @@ _OBJECTS = {"tensors": first_of_program(TENSOR), "int_arrays": first_of_program(
 _DOUBTS = ("call.memory(dst, count, POPULATE_WRITE);", "call.memory(src, count, POPULATE_READ);")
 _BEFORE = {
     **dict.fromkeys(COPIES, _DOUBTS),
-    "aclrtFree": ("leave();",),
-    "aclrtFreeHost": ("leave();",),
+    **dict.fromkeys(("aclrtFree", "aclrtFreeHost"), ("leave();",)),
     "aclCreateTensor": ("if (void* made = call.make(&tensors)) return static_cast<aclTensor*>(made);",),
     "aclCreateIntArray": ("if (void* made = call.make(&int_arrays)) return static_cast<aclIntArray*>(made);",),
     "aclDestroyTensor": ("if (call.destroy(&tensors, tensor)) return call.status();",),

@@ -162,30 +162,24 @@ class Prototype:
         return self.returns in ("aclError", "aclnnStatus")
 
 
+_KINDS = {"const char*": TEXT, "const int64_t*": ARRAY, "int64_t**": OUT_ARRAY}
+# What a number, or its place, means behind an array.
+_LENGTHS = {(ARRAY, "uint64_t"): COUNT, (OUT_ARRAY, "uint64_t*"): OUT_COUNT}
+
+
 def _kind(type: str) -> str:
-    if type == "const char*":
-        return TEXT
-    if type == "const int64_t*":
-        return ARRAY
-    if type == "int64_t**":
-        return OUT_ARRAY
     plain = type.removeprefix("const ")
     if plain in OPAQUE or plain == "void*" or plain.removesuffix("*") in OBJECTS:
         return HANDLE
-    return OUT if plain.endswith("*") else NUMBER
+    return _KINDS.get(type, OUT if plain.endswith("*") else NUMBER)
 
 
 def _parameters(text: str) -> Iterable[Parameter]:
-    before = ""
+    kind = ""
     for part in [] if text == "void" else text.split(", "):
         type, name = part.rsplit(" ", 1)
-        kind = _kind(type)
-        if before == ARRAY and type == "uint64_t":
-            kind = COUNT
-        if before == OUT_ARRAY and type == "uint64_t*":
-            kind = OUT_COUNT
+        kind = _LENGTHS.get((kind, type)) or _kind(type)
         yield Parameter(type, name, kind)
-        before = kind
 
 
 def _read(header: str, text: str) -> Prototype:

@@ -52,7 +52,14 @@ class Server:
     def run(self) -> None:
         """Take connections until the program ends; then all ends at once, whatever is being done."""
         try:
-            self._take_connections()
+            waiting = select.poll()
+            waiting.register(self._control, select.POLLIN)
+            # Forked children of the program may hold the socket open when it is gone; its process descriptor tells.
+            with contextlib.suppress(AttributeError, OSError):  # an old system has none
+                waiting.register(os.pidfd_open(self._client), select.POLLIN)
+            while {descriptor for descriptor, _ in waiting.poll()} == {self._control.fileno()}:
+                self._hear()
+                self._connect()
         finally:
             os._exit(0)
 
@@ -76,16 +83,6 @@ class Server:
             if error != errno.EEXIST:
                 size = whole_pages(size // 4)
         raise MemoryError("there is no room for device memory; raise the limits of the process (ulimit -v)")
-
-    def _take_connections(self) -> None:
-        waiting = select.poll()
-        waiting.register(self._control, select.POLLIN)
-        # Forked children of the program may hold the socket open when it is gone; its process descriptor tells.
-        with contextlib.suppress(AttributeError, OSError):  # an old system has none
-            waiting.register(os.pidfd_open(self._client), select.POLLIN)
-        while {descriptor for descriptor, _ in waiting.poll()} == {self._control.fileno()}:
-            self._hear()
-            self._connect()
 
     def _connect(self) -> None:
         """A connection for a new thread of the program, and a thread for it here."""

@@ -7,25 +7,18 @@ outputs and of the shape of indices: the tool takes them from the forward pass o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
+
+from numpy.random import Generator
 
 from ..base.dtypes import SHORT_NAMES
 from ..base.windows import spread
 from ..contract.operator import Operator
 from ..contract.parameters import Parameter, Role
-from .building import (
-    OUR_NAMES,
-    is_int,
-    is_number,
-    make_case,
-    make_tensor,
-    make_values,
-    operator_named,
-    pooled_shape,
-    random_for,
-)
+from .building import OUR_NAMES, is_int, make_case, make_tensor, make_values, operator_named, pooled_shape, random_for
 from .lines import values_record
 from .model import FORWARD, BadCase, Case, CaseTensor
 
@@ -57,7 +50,8 @@ def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
     name = f"{operator.name.removeprefix('aclnn')}_{identity}"
     where = f"{where}, {name!r}"
     facts = {fact: record.get(key) for fact, key in OUR_NAMES.items()} | {"standard": _standard(record.get("standard"))}
-    facts["seed"] = record.get(OUR_NAMES["seed"], seed)
+    facts["seed"] = told = record.get(OUR_NAMES["seed"], seed)
+    random = partial(random_for, told if is_int(told) and told >= 0 else 0, name, "attribute")
     tensors: dict[str, CaseTensor | None] = {}
     numbers: dict[str, Any] = {}
     for place, group in enumerate(record["inputs"]):
@@ -65,7 +59,7 @@ def _case(record: dict[str, Any], where: str, number: int, seed: int) -> Case:
         if parameter is not None and parameter.kind == "tensor":
             tensors[parameter.name] = _tensor(operator, parameter, value, where)
         else:
-            drawn = [_scalar(one, where, facts["seed"], name, place, i) for i, one in enumerate(value)]
+            drawn = [_scalar(one, where, partial(random, place, i)) for i, one in enumerate(value)]
             numbers[given] = drawn if isinstance(group, list) or parameter is None else drawn[0]
     _follow_the_forward_pass(operator, tensors, numbers)
     return make_case(operator, where, name=name, tensors=tensors, numbers=numbers, **facts)
@@ -107,23 +101,18 @@ def _tensor(operator: Operator, parameter: Parameter, record: dict[str, Any], wh
     return make_tensor(operator, parameter, where, **fields, values=values)
 
 
-def _scalar(record: dict[str, Any], where: str, seed: Any, case: str, place: int, position: int) -> Any:
+def _scalar(record: dict[str, Any], where: str, random: Callable[[], Generator]) -> Any:
     """The value of an attribute: itself, in a list of one, or in a range of two to draw from."""
     value = record.get("range_values")
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, list) and len(value) == 2 and all(isinstance(v, bool) for v in value):
-        return bool(value[int(_draw(seed, case, place, position, 0, 1))])
+        return value[random().integers(0, 1, endpoint=True)]
     if isinstance(value, list) and len(value) == 2 and all(is_int(v) for v in value) and value[0] <= value[1]:
-        return _draw(seed, case, place, position, *value)
-    if value is None or isinstance(value, bool) or is_number(value):
+        return int(random().integers(value[0], value[1], endpoint=True))
+    if value is None or isinstance(value, int | float):
         return value
     raise BadCase(f"{where}: {record.get('name')}: expected a value, or a range of two integers, got {value!r}")
-
-
-def _draw(seed: Any, case: str, place: int, position: int, low: int, high: int) -> int:
-    random = random_for(seed if is_int(seed) and seed >= 0 else 0, case, "attribute", place, position)
-    return int(random.integers(low, high, endpoint=True))
 
 
 def _follow_the_forward_pass(
@@ -153,20 +142,17 @@ def _follow_the_forward_pass(
 
 def atk_record(case: Case, identity: int) -> dict[str, Any] | None:
     """A case as ATK writes it, as far as its form can say it; None for a null pointer, for which it has no words."""
+    if None in (*case.tensors.values(), *case.numbers.values()):
+        return None
     names = case.operator.atk_names
     inputs: list[Any] = []
     for parameter in case.operator.parameters:
         name = names.get(parameter.name, parameter.name)
         if parameter.kind == "tensor":
-            tensor = case.tensors[parameter.name]
-            if tensor is None:
-                return None
             if not parameter.output:
-                inputs.append(_tensor_input(case, name, tensor))
+                inputs.append(_tensor_input(case, name, case.tensor(parameter.name)))
         elif parameter.kind == "ints":
             values = case.numbers[parameter.name]
-            if values is None:
-                return None
             assert isinstance(values, tuple)
             if values:
                 inputs.append([_attribute(name, "attrs", "int", value) for value in values])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -17,25 +18,14 @@ from ..contract.parameters import REQUIRED, Parameter, Role
 from ..contract.pooling import pooled_shape as shape_of_pooled
 from ..operators import find_operator
 from ..precision.limits import ALIASES, STANDARDS
-from .model import (
-    DEFAULT_VALUES,
-    FORWARD,
-    PLANE,
-    WINDOWS,
-    BadCase,
-    Case,
-    CaseTensor,
-    Number,
-    Values,
-    product_named,
-)
+from .model import DEFAULT_VALUES, FORWARD, BadCase, Case, CaseTensor, Number, Values, product_named
 
 # What files of other tools call facts of ours; these tools read by name, and do not see them.
 OUR_NAMES = {"status": "expected_status", "product": "product", "seed": "seed", "why": "why"}
-_WORDS = {"forward": FORWARD, "windows": WINDOWS, "plane": PLANE, "null": DEFAULT_VALUES}
+_WORDS = {"null": DEFAULT_VALUES} | {kind: Values(kind) for kind in ("forward", "windows", "plane")}
 # What formulas of windows raise for a call that the contract refuses.
 _TOO_WRONG = (AssertionError, AttributeError, ValueError, IndexError, ZeroDivisionError)
-_SPECIAL = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_SPECIAL = ("inf", "+inf", "-inf", "nan")
 
 
 def make_case(
@@ -56,6 +46,9 @@ def make_case(
             complete[parameter.name] = _missing_input(operator, parameter, complete, where)
     values = {p.name: _number_of(p, numbers, where) for p in operator.numbers}
     product = _product(facts.get("product"), where)
+    status, seed = (optional_int(facts.get(fact), fact, where) for fact in ("status", "seed"))
+    if seed is not None and seed < 0:
+        raise BadCase(f"{where}: seed: expected 0 or more, got {seed}")
     complete = results_of(operator, complete, values, product) | complete
     return Case(
         name,
@@ -63,9 +56,9 @@ def make_case(
         {p.name: complete[p.name] for p in operator.tensors},
         values,
         product=product,
-        status=optional_int(facts.get("status"), "status", where),
+        status=status,
         standard=_standard(facts.get("standard")),
-        seed=_seed(facts.get("seed"), where),
+        seed=seed or 0,
         why=str(facts.get("why") or "").encode(errors="replace").decode(),
     )
 
@@ -148,13 +141,6 @@ def optional_int(value: Any, name: str, where: str) -> int | None:
     if value is None or is_int(value):
         return value  # type: ignore[no-any-return]
     raise BadCase(f"{where}: {name}: expected an integer, got {value!r}")
-
-
-def _seed(value: Any, where: str) -> int:
-    seed = optional_int(value, "seed", where) or 0
-    if seed < 0:
-        raise BadCase(f"{where}: seed: expected 0 or more, got {seed}")
-    return seed
 
 
 def _product(value: Any, where: str) -> str | None:
@@ -244,7 +230,7 @@ def make_values(raw: Any, where: str) -> Values:
         return _WORDS[raw]
     if isinstance(raw, dict):
         return _normal(raw, where)
-    if is_number(raw) or (isinstance(raw, str) and raw in _SPECIAL):
+    if is_number(raw) or raw in _SPECIAL:
         return Values("constant", (_number(raw, where),))
     return Values("uniform", _range(raw, where))
 
@@ -272,13 +258,9 @@ def _range(raw: Any, where: str) -> tuple[float, float]:
 
 
 def _number(raw: Any, where: str) -> float:
-    if isinstance(raw, str) and raw in _SPECIAL:
-        return _SPECIAL[raw]
-    if is_number(raw):
-        try:
+    if is_number(raw) or raw in _SPECIAL:
+        with suppress(OverflowError):
             return float(raw)
-        except OverflowError:
-            pass
     raise BadCase(f"{where}: expected a number, inf, -inf or nan, got {raw!r}")
 
 

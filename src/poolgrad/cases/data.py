@@ -185,16 +185,13 @@ def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
 def _make_indices(case: Case, arrays: Mapping[str, Array], piece: Piece, pause: Callable[[], None]) -> None:
     random = random_for(case.seed, case.name, "indices", piece[0])
     x, gradient, where = (case.operator.by_role[role].name for role in (Role.INPUT, Role.GRADIENT, Role.INDICES))
-    wanted = [(key, name) for key, name in (("values", gradient), ("indices", where)) if _is_forward(case, name)]
-    kind, windows = case.tensor(where).values.kind, case.operator.windows(case.call)
+    kinds = {name: case.tensor(name).values.kind for name in (gradient, where)}
+    wanted = {key: name for key, name in (("values", gradient), ("indices", where)) if kinds[name] == "forward"}
+    windows = case.operator.windows(case.call)
     for views in _groups(case, arrays, piece):
         if wanted:
-            forward_max(views[x], windows, pause=pause, **{key: views[name] for key, name in wanted})
-        if kind == "windows":
+            forward_max(views[x], windows, pause=pause, **{key: views[name] for key, name in wanted.items()})
+        if kinds[where] == "windows":
             drawn_indices(random, windows, views[where], pause=pause)
-        elif kind == "plane":
+        elif kinds[where] == "plane":
             astray_indices(random, case.plane, views[where], pause=pause)
-
-
-def _is_forward(case: Case, name: str) -> bool:
-    return case.tensor(name).values.kind == "forward"

@@ -60,13 +60,9 @@ class _Run:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """A stretch of the axis that holds all their places: where it begins, and one past its end."""
-        w = self.of
-        if self.windows == 1 or w.adaptive:
-            first, last = ends_of(w, self.begin, self.begin + 1)[0], ends_of(w, self.end - 1, self.end)[1]
-            return int(first[0]), int(last[0]) + 1
-        end = (self.end - 1) * w.stride - w.pad + w.dilation * (w.kernel - 1) + 1
-        return max(self.begin * w.stride - w.pad, 0), min(end, w.size)
+        """The stretch of the axis that holds all their places: where it begins, and one past its end."""
+        first, last = self.ends()
+        return int(first.min()), int(last.max()) + 1
 
     @property
     def reach(self) -> int:
@@ -193,8 +189,9 @@ def _wide(numbers: Array) -> Array:
 def _scan(source: Array, first: Ints, last: Ints, step: int, axis: int) -> Found:
     """Maxima along an axis of (P, H, W): of each window from ``first`` to ``last``, with their places on that axis."""
     taps = int(((last - first) // step).max()) + 1
-    if taps > 4 * len(first):
-        return _scan_each(source, first, last, step, axis)
+    if taps > 4 * len(first):  # few long windows, one by one
+        found = [_scan_one(source, int(one), int(other), step, axis) for one, other in zip(first, last, strict=True)]
+        return np.concatenate([best for best, _ in found], axis), np.concatenate([place for _, place in found], axis)
     at: Ints | None = None
     length = 1
     if step == 1 and len(first) * taps > 4 * source.shape[axis] and source.size <= MOST_RUNS * BLOCK:
@@ -237,13 +234,8 @@ def _runs(source: Array, shortest: int, axis: int) -> tuple[Array, Ints, int]:
     return best, place, length
 
 
-def _scan_each(source: Array, first: Ints, last: Ints, step: int, axis: int) -> Found:
-    """The same for few long windows, one by one."""
-    found = [_scan_one(source, int(one), int(other), step, axis) for one, other in zip(first, last, strict=True)]
-    return np.concatenate([best for best, _ in found], axis), np.concatenate([place for _, place in found], axis)
-
-
 def _scan_one(source: Array, first: int, last: int, step: int, axis: int) -> Found:
+    """The same for one window, in parts."""
     some = max(1, BLOCK // max(source.size // source.shape[axis], 1)) * step
 
     def of_part(at: int) -> Found:

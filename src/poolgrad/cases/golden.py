@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -181,40 +181,27 @@ def _schedule(
         if stop.is_set():
             raise _Stopped
 
+    looks = looking(lambda share: pause())  # a task's kernels, too, stop if a pause ends it
     # Not ``wait``: Ctrl-C in the middle of it may leave locks held, and a worker waiting for them for ever.
     done: SimpleQueue[Future[Any]] = SimpleQueue()
     running: dict[Future[Any], Work] = {}
 
     def submit(work: Work, task: Callable[..., Any], *arguments: Any) -> None:
-        future = pool.submit(_with_looks, pause, task, *arguments)
+        future = pool.submit(looks(task), *arguments)
         running[future] = work
         future.add_done_callback(done.put)
 
-    more = True
-    while more or running:
-        while more and len(running) < 2 * jobs:
-            work, piece = next(tasks, (None, (0, 0)))
-            more = work is not None
-            if work is not None:
-                submit(work, work.run, piece, pause)
-        if running:
-            future = done.get()
-            work, record = running.pop(future), future.result()
-            if record is not None:
-                yield work, record
-                continue
-            advance(1 / len(work.pieces))
-            work.left -= 1
-            if not work.left:
-                submit(work, work.close, pause)
-
-
-def _with_looks(pause: Callable[[], None], task: Callable[..., Any], *arguments: Any) -> Any:
-    """Do a task whose kernels, too, stop if a pause ends it."""
-    with looking(lambda share: pause()):
-        return task(*arguments)
-
-
-def default_jobs() -> int:
-    """As many as there are cores for us."""
-    return threads.get_num_threads() or os.cpu_count() or 1
+    while True:
+        for work, piece in islice(tasks, 2 * jobs - len(running)):
+            submit(work, work.run, piece, pause)
+        if not running:
+            return
+        future = done.get()
+        work, record = running.pop(future), future.result()
+        if record is not None:
+            yield work, record
+            continue
+        advance(1 / len(work.pieces))
+        work.left -= 1
+        if not work.left:
+            submit(work, work.close, pause)

@@ -47,8 +47,8 @@ def astray_indices(
     random: np.random.Generator, places: int, indices: Array, *, pause: Callable[[], None] = lambda: None
 ) -> None:
     """Places drawn from whole planes or volumes."""
-    for plane in indices if indices.ndim == 3 else (layer for volume in indices for layer in volume[:, None]):
-        for part, _, _ in _tiles(plane[None] if plane.ndim == 2 else plane, pause):
+    for plane in indices:
+        for part, _, _ in _tiles(plane if plane.ndim == 3 else plane[None], pause):
             part[...] = random.integers(0, places, part.shape)
 
 

@@ -42,10 +42,8 @@ def judge(case: Case, product: Product | None = None) -> Answer:
 
 def surprise(expected: int, status: int, message: str | None) -> str:
     """What is told of a status that a case does not expect."""
-    text = f"expected status {expected}, got {status}"
-    if message is None:
-        return text
-    return f"{text}: {message}; if that is meant, give the case the status {status}"
+    why = "" if message is None else f": {message}; if that is meant, give the case the status {status}"
+    return f"expected status {expected}, got {status}{why}"
 
 
 def _placed(tensor: CaseTensor) -> AclTensor:

@@ -79,10 +79,6 @@ def _tensor(operator: Operator, parameter: Parameter, record: Any, where: str) -
 # Writing.
 
 
-def write_line(case: Case) -> str:
-    return json.dumps(as_record(case), ensure_ascii=False)
-
-
 def as_record(case: Case) -> dict[str, Any]:
     """The case as an object for JSON; what has its default is left out."""
     record: dict[str, Any] = {"name": case.name, "operator": case.operator_name}

@@ -43,7 +43,7 @@ class Values:
     numbers: tuple[float, ...] = ()
 
 
-FORWARD, WINDOWS, PLANE = Values("forward"), Values("windows"), Values("plane")
+FORWARD = Values("forward")
 DEFAULT_VALUES = Values("uniform", (-1.0, 1.0))
 
 
@@ -109,9 +109,8 @@ class Case:
     def arguments(self) -> dict[str, Value]:
         """Every argument as the contract sees it."""
         tensors = {name: None if tensor is None else tensor.described() for name, tensor in self.tensors.items()}
-        return {
-            p.name: tensors[p.name] if p.kind == "tensor" else self.numbers[p.name] for p in self.operator.parameters
-        }
+        values: dict[str, Value] = {**tensors, **self.numbers}
+        return {p.name: values[p.name] for p in self.operator.parameters}
 
     @property
     def call(self) -> Call:

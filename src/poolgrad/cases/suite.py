@@ -275,10 +275,11 @@ class Suite:
                 if role not in OF_PLACES:
                     refused(f"dtype-of-{word}", f"{name} and {x} differ in dtype", **{name: {"dtype": "float16"}})
                 if role is not Role.GRADIENT:
-                    longer = (*shapes[name][:-1], shapes[name][-1] + 1)
-                    refused(
-                        f"shape-of-{word}", f"{name} is longer than what it belongs to", **{name: {"shape": longer}}
+                    why, longer = (
+                        f"{name} is longer than what it belongs to",
+                        (*shapes[name][:-1], shapes[name][-1] + 1),
                     )
+                    refused(f"shape-of-{word}", why, **{name: {"shape": longer}})
                 refused(f"rank-of-{word}", f"{name} has rank {self.axes + 1}", **{name: {"shape": shapes[name][1:]}})
 
     def refused_windows(self) -> None:
@@ -300,9 +301,8 @@ class Suite:
         refused("windows-do-not-fit", "the kernel is larger than the input", **{kernel: (SIZE + 1,) * axes})
         for name in self.names(Role.GRADIENT):
             *most, last = self.tensors[name].shape
-            refused(
-                "not-pooled", f"{name} has not the size that the windows give", **{name: {"shape": (*most, last + 1)}}
-            )
+            why = f"{name} has not the size that the windows give"
+            refused("not-pooled", why, **{name: {"shape": (*most, last + 1)}})
 
     def refused_formats(self, *formats: str) -> None:
         for format in formats:

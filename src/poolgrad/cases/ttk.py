@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from ..contract.operator import Operator
@@ -142,7 +142,7 @@ def _tensors(operator: Operator, row: dict[str, Any], where: str) -> dict[str, C
     for i, p in enumerate(operator.tensors):
         fields = {field: column[i] for field, column in told.items()}
         if fields["shape"] is not None and not p.output and p.role is not Role.INDICES:
-            fields["values"] = _values(ranges, i, f"{where}: {p.name}")
+            fields["values"] = make_values(ranges[i], f"{where}: {p.name}: input_data_ranges")
         tensors[p.name] = None if fields["shape"] is None else make_tensor(operator, p, where, **fields)
     return tensors
 
@@ -159,19 +159,15 @@ def _check_outputs(operator: Operator, told: Any, where: str) -> None:
     raise BadCase(f"{where}: output_tensor_indexes: expected {tuple(outputs)}: {names} {are}, got {told!r}")
 
 
-def _ranges(told: Any, count: int) -> Sequence[Any]:
-    """Ranges in the order of the tensors; there may be fewer. One range, alone or in a tuple, is for all of them."""
+def _ranges(told: Any, count: int) -> list[Any]:
+    """Ranges in the order of the tensors, None where nothing is told. One, alone or in a tuple, is for all of them."""
     if told in (None, (), []):
-        return ()
+        return [None] * count
     if not isinstance(told, tuple | list) or not any(isinstance(entry, tuple | list | dict) for entry in told):
         told = (told,)
-    return tuple(told) * count if len(told) == 1 else told
-
-
-def _values(ranges: Sequence[Any], place: int, where: str) -> Values:
-    told = ranges[place] if place < len(ranges) else None
-    nothing = isinstance(told, tuple | list) and all(bound is None for bound in told)
-    return make_values(None if nothing else told, f"{where}: input_data_ranges")
+    empty = [isinstance(entry, tuple | list) and all(bound is None for bound in entry) for entry in told]
+    ranges = [None if nothing else entry for nothing, entry in zip(empty, told, strict=True)]
+    return ranges * count if len(ranges) == 1 else ranges + [None] * (count - len(ranges))
 
 
 # Writing.

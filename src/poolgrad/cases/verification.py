@@ -121,7 +121,8 @@ def _compared(
         arrays[part] = read_array(path, dtype=tensor.dtype, shape=tensor.shape)
     golden = read_array(root / name / made, dtype=tensor.dtype, shape=tensor.shape)
     tensors = Tensors(arrays["actual"], golden, arrays.get("third_party"))
-    found = judge_tensors(tensors, standard, hf32=_is_hf32(case), advance=pause)
+    hf32 = str(case.operator.rounding(case.call)).startswith("hf32")
+    found = judge_tensors(tensors, standard, hf32=hf32, advance=pause)
     text = found.summary().removeprefix(f"{found.verdict} ")
     return Outcome(case.name, PASS if found.passed else FAIL, f"{output}: {text}" if which else text, found)
 
@@ -150,8 +151,3 @@ def _status(path: Path) -> int | None:
 
 def _named(status: int | None) -> str:
     return f"{status} {name_of(status or 0)}"
-
-
-def _is_hf32(case: Case) -> bool:
-    """Whether the device computes the case in HF32."""
-    return str(case.operator.rounding(case.call)).startswith("hf32")

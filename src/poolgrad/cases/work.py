@@ -91,15 +91,22 @@ class Work:
 
     def close(self, pause: Callable[[], None]) -> dict[str, Any]:
         """Give the files their names, and write the record. A bad index leaves inputs only, and its status."""
-        error = self._index_error() if self._bad_index.is_set() else None
-        if error is not None:
-            _drop(self._output)
-            for name in self.case.outputs:
-                (self.directory / file_of(self.case, name)).unlink(missing_ok=True)
+        error = None
+        if self._bad_index.is_set():
+            try:
+                golden_whole(self.case, self._arrays)  # which names the place
+            except IndexRangeError as found:
+                error = found
+                _drop(self._output)
+                for name in self.case.outputs:
+                    (self.directory / file_of(self.case, name)).unlink(missing_ok=True)
         self._arrays.clear()
         self._inputs.close()
         self._output.close()
-        record = self._record(error, pause)
+        status, message = (ACLNN_SUCCESS, None) if error is None else (error.status, str(error))
+        names = [name for name in self.case.tensors if error is None or name not in self.case.outputs]
+        record = entry(self.case, status, message) | {"poolgrad": __version__}
+        record["tensors"] = {name: self._file(name, pause) for name in names}
         write_text(self.directory / RECORD, json.dumps(record, ensure_ascii=False) + "\n")
         return record
 
@@ -114,22 +121,6 @@ class Work:
             for name in self.case.tensors:  # they may have got their names already
                 (self.directory / file_of(self.case, name)).unlink(missing_ok=True)
             self.directory.rmdir()  # if nothing is in it
-
-    def _index_error(self) -> IndexRangeError | None:
-        try:
-            golden_whole(self.case, self._arrays)
-        except IndexRangeError as error:
-            return error
-        return None
-
-    def _record(self, error: IndexRangeError | None, pause: Callable[[], None]) -> dict[str, Any]:
-        case = self.case
-        names = [name for name in case.tensors if error is None or name not in case.outputs]
-        return {
-            **entry(case, ACLNN_SUCCESS if error is None else error.status, None if error is None else str(error)),
-            "poolgrad": __version__,
-            "tensors": {name: self._file(name, pause) for name in names},
-        }
 
     def _file(self, name: str, pause: Callable[[], None]) -> dict[str, Any]:
         tensor, file = self.case.tensor(name), file_of(self.case, name)

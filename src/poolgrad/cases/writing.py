@@ -13,7 +13,7 @@ from ..contract.parameters import Role
 from .atk import atk_record, read_atk
 from .building import OUR_NAMES
 from .judging import judge
-from .lines import write_line
+from .lines import as_record
 from .model import BadCase, Case, CaseTensor
 from .ttk import COLUMNS, read_ttk, ttk_row
 
@@ -31,7 +31,7 @@ class LeftOut(NamedTuple):
 def written(cases: Sequence[Case], format: str) -> tuple[str, list[LeftOut]]:
     """The text of a case file, and the cases that are not in it."""
     if format == "jsonl":
-        return "".join(f"{write_line(case)}\n" for case in cases), []
+        return "".join(json.dumps(as_record(case), ensure_ascii=False) + "\n" for case in cases), []
     texts: list[str] = []
     left_out = []
     for case in cases:
@@ -82,8 +82,9 @@ def _loss(case: Case, text: str | None, read: Callable[[str, str, int], Any]) ->
 def _lost(tensor: CaseTensor | None, back: CaseTensor | None, forward: bool) -> str | None:
     if tensor is None or back is None:
         return None if tensor is back else "null"
-    if forward and back.values.kind == "forward":  # ATK takes these gradients from the forward pass
-        tensor = replace(tensor, values=back.values) if tensor.dtype == back.dtype and _is_float(tensor) else tensor
+    is_gradient = tensor.dtype == back.dtype and not tensor.dtype.startswith("int")
+    if forward and is_gradient and back.values.kind == "forward":  # ATK takes these from the forward pass
+        tensor = replace(tensor, values=back.values)
     pairs = {
         "the dtype": (tensor.dtype, back.dtype),
         "the shape": (tensor.shape, back.shape),
@@ -92,7 +93,3 @@ def _lost(tensor: CaseTensor | None, back: CaseTensor | None, forward: bool) -> 
         "the data": (repr(tensor.values), repr(back.values)),  # in which nan equals nan
     }
     return next((what for what, (one, other) in pairs.items() if one != other), None)
-
-
-def _is_float(tensor: CaseTensor) -> bool:
-    return not tensor.dtype.startswith("int")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import typer
@@ -29,23 +30,10 @@ def _data(operator: str | None, product: str | None, accepted: bool, status: int
 def as_data(operator: Operator, product: Product, answer: Answer) -> dict[str, object]:
     data = _data(operator.name, None if product is ANY else product.name, answer.row is None, answer.status)
     if answer.row is not None and answer.broken is not None:
-        data |= {
-            "parameter": answer.broken.parameter,
-            "expected": answer.broken.expected,
-            "got": answer.broken.got,
-            "change": answer.broken.change,
-            "rule": answer.row.key,
-            "says": answer.row.says,
-            "source": answer.row.source,
-            "message": str(answer.error),
-        }
+        row = answer.row
+        data |= asdict(answer.broken) | {"rule": row.key, "says": row.says, "source": row.source}
+        data["message"] = str(answer.error)
     return data
-
-
-def error_as_data(error: AclnnError) -> dict[str, object]:
-    """A refusal that came while the call ran, in the same form."""
-    data = _data(error.operator, error.product, False, error.status)
-    return data | {"parameter": error.parameter, "message": str(error)}
 
 
 @contextmanager
@@ -61,7 +49,11 @@ def accepted(case: Case, as_json: bool) -> Iterator[dict[str, object]]:
     try:
         yield data
     except AclnnError as error:  # what only the values can break: an index outside its plane
-        print_json(error_as_data(error)) if as_json else screen.print(f"refused: {error}", markup=False, soft_wrap=True)
+        if as_json:
+            data = _data(error.operator, error.product, False, error.status)
+            print_json(data | {"parameter": error.parameter, "message": str(error)})
+        else:
+            screen.print(f"refused: {error}", markup=False, soft_wrap=True)
         raise typer.Exit(NO) from error
 
 
@@ -75,13 +67,8 @@ def show(operator: Operator, product: Product, answer: Answer) -> None:
     parameter = next((p for p in operator.parameters if p.name == answer.broken.parameter), None)
     alias = f" ({parameter.python_name})" if parameter and parameter.python_name != parameter.name else ""
     table = Table.grid(padding=(0, 2))
-    for word, text in (
-        ("parameter", answer.broken.parameter + alias),
-        ("expected", answer.broken.expected),
-        ("got", answer.broken.got),
-        ("change", answer.broken.change),
-        ("rule", f"{answer.row.key}: {answer.row.says}"),
-        ("source", answer.row.source),
-    ):
+    told = asdict(answer.broken) | {"rule": f"{answer.row.key}: {answer.row.says}", "source": answer.row.source}
+    told["parameter"] += alias
+    for word, text in told.items():
         table.add_row(word, escape(text))
     screen.print(table)

@@ -48,16 +48,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(run)
-app.command()(golden)
-app.command()(verify)
-app.command()(compare)
-app.command()(check)
-app.command()(explain)
-app.command()(support)
-app.command()(cases)
-app.command()(view)
-app.command()(doctor)
+for _command in (run, golden, verify, compare, check, explain, support, cases, view, doctor):
+    app.command()(_command)
 app.add_typer(capi, name="capi")
 
 

@@ -139,30 +139,24 @@ def _help_if_asked(context: typer.Context, arguments: list[str]) -> None:
 
 
 def _build() -> Path:
-    from ..capi.build import BuildError, build
+    from ..capi.build import build
 
-    try:
-        return build()
-    except BuildError as error:
-        raise BadInput(str(error)) from None
+    return build()
 
 
 def _compile_command(arguments: list[str]) -> list[str]:
-    from ..capi.build import BuildError, compiler, link_flags
+    from ..capi.build import compiler, link_flags
 
     suffixes = {Path(argument).suffix for argument in arguments if not argument.startswith("-")}
     only_c = ".c" in suffixes and not suffixes & {".cpp", ".cc", ".cxx", ".C"}
-    try:
-        command = compiler("CC", "gcc") if only_c else compiler()
-    except BuildError as error:
-        raise BadInput(str(error)) from None
+    command = compiler("CC", "gcc") if only_c else compiler()
     return [*command, *arguments, *link_flags(_build())]
 
 
 def _compiled(source: Path) -> Path:
     """The program of a source file: kept, and found again as long as nothing that goes into it changes."""
     from ..base.cache_directory import cache_directory
-    from ..capi.build import new_directory, no_room
+    from ..capi.build import new_directory
 
     command = _compile_command([str(source)])
     seen = subprocess.run([*command, "-E", "-P"], capture_output=True, check=False)
@@ -172,15 +166,12 @@ def _compiled(source: Path) -> Path:
     key = hashlib.sha256(shlex.join(command).encode() + seen.stdout).hexdigest()[:16]
     program = cache_directory().absolute() / "capi-programs" / f"{source.stem}-{key}"
     if not program.exists():
-        try:
-            with new_directory(program.parent) as directory:
-                made = directory / "program"
-                done = subprocess.run([*command, "-o", str(made)], check=False)
-                if done.returncode:
-                    raise typer.Exit(done.returncode)
-                made.replace(program)
-        except OSError as error:
-            raise BadInput(no_room(program.parent, error)) from None
+        with new_directory(program.parent) as directory:
+            made = directory / "program"
+            done = subprocess.run([*command, "-o", str(made)], check=False)
+            if done.returncode:
+                raise typer.Exit(done.returncode)
+            made.replace(program)
     return program
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +18,6 @@ from .terminal import NO, AsJson, BadInput, option, print_json, progress, screen
 
 if TYPE_CHECKING:
     from ..precision import Comparison
-    from ..precision.comparing import Tensors
 
 _FILE = "an .npy file, or a .bin file with --dtype and --shape"
 
@@ -59,8 +58,9 @@ def compare(
 
     `poolgrad compare npu.npy golden.npy --standard cross_check --third-party gpu.npy --level L2`
     """
-    from ..arrays.files import read_array
-    from ..precision.comparing import NotComparable, Tensors
+    from ..arrays.files import read_array, whole_file
+    from ..precision.comparing import NotComparable, Tensors, judge_for, judge_tensors
+    from ..precision.report import page
 
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise BadInput(f"--html: expected a name that ends in .html, got {html}")
@@ -78,40 +78,20 @@ def compare(
         None if third_party is None else read(third_party, dtype),
     )
     try:
-        answer = _judge(tensors, standard, level, hf32, (str(actual), str(golden)), html)
+        judge = judge_for(tensors, standard, level=level, hf32=hf32)  # before any bar is drawn: it may refuse
     except NotComparable as error:
         raise BadInput(str(error)) from error
+    with progress("comparing", tensors.actual.size * (1 if html is None else 2)) as advance:
+        answer = judge_tensors(tensors, standard, level=level, hf32=hf32, advance=advance)
+        if html is not None:
+            with whole_file(html) as temporary, open(temporary, "x", encoding="utf-8") as file:
+                file.writelines(page(tensors, judge, answer, (str(actual), str(golden)), advance))
     if as_json:
         print_json({"actual": str(actual), "golden": str(golden), **answer.as_data(), "html": html and str(html)})
     else:
         _show(answer, html)
     if not answer.passed:
         raise typer.Exit(NO)
-
-
-def _judge(
-    tensors: Tensors, standard: str, level: str, hf32: bool, names: tuple[str, str], html: Path | None
-) -> Comparison:
-    from ..precision.comparing import judge_for, judge_tensors
-    from ..precision.report import page
-
-    judge = judge_for(tensors, standard, level=level, hf32=hf32)  # before any bar is drawn: it may refuse
-    with progress("comparing", tensors.actual.size * (1 if html is None else 2)) as advance:
-        answer = judge_tensors(tensors, standard, level=level, hf32=hf32, advance=advance)
-        if html is not None:
-            _write(html, page(tensors, judge, answer, names, advance))
-    return answer
-
-
-def _write(path: Path, pieces: Iterable[str]) -> None:
-    from ..arrays.files import BadFile, whole_file
-
-    with whole_file(path) as temporary:
-        try:
-            with open(temporary, "x", encoding="utf-8") as file:
-                file.writelines(pieces)
-        except OSError as error:
-            raise BadFile(f"{path} can't be written: {error.strerror or error}") from error
 
 
 def _show(answer: Comparison, html: Path | None) -> None:

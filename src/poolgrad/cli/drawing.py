@@ -6,6 +6,7 @@ import colorsys
 import os
 from collections.abc import Iterable
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -61,18 +62,9 @@ def _numbers(plane: Plane) -> Figure:
     left, right = max(len(columns.windows), 2), max(columns.size + columns.before + columns.behind, 2)
     width, height = max((left + right + 1.6) * CELL + 0.6, 8.5), down * CELL + 2.35
     figure = Figure((width, height))
-    windows, elements = figure.subplots(
-        1,
-        2,
-        width_ratios=[left, right],
-        gridspec_kw={
-            "left": 0.3 / width,
-            "right": 1 - 0.3 / width,
-            "bottom": 1.05 / height,
-            "top": 1 - 1.0 / height,
-            "wspace": 1.6 / (left + right),
-        },
-    )
+    margins = {"left": 0.3 / width, "right": 1 - 0.3 / width, "bottom": 1.05 / height, "top": 1 - 1.0 / height}
+    space = margins | {"wspace": 1.6 / (left + right)}
+    windows, elements = figure.subplots(1, 2, width_ratios=[left, right], gridspec_kw=space)
     _draw_windows(windows, plane)
     _draw_elements(elements, plane)
     if plane.indices is not None and plane.windows <= MOST_ARROWS:
@@ -162,13 +154,11 @@ def _draw_elements(axes: Axes, plane: Plane) -> None:
     top, bottom = -rows.before, rows.size + rows.behind
     _bare(axes, what, (left - 0.55, right + 0.05), (bottom + 0.05, top - 0.55))
     shares = plane.shares()
-    for h in range(top, bottom):
-        for w in range(left, right):
-            inside = 0 <= h < rows.size and 0 <= w < columns.size
-            if inside:
-                _draw_element(axes, plane, h, w, shares.get((h, w), []))
-            else:
-                axes.add_patch(Rectangle((w, h), 1, 1, facecolor="#f2f2f2", edgecolor="#d0d0d0", hatch="///", lw=0.5))
+    for h, w in product(range(top, bottom), range(left, right)):
+        if 0 <= h < rows.size and 0 <= w < columns.size:
+            _draw_element(axes, plane, h, w, shares.get((h, w), []))
+        else:
+            axes.add_patch(Rectangle((w, h), 1, 1, facecolor="#f2f2f2", edgecolor="#d0d0d0", hatch="///", lw=0.5))
     axes.add_patch(Rectangle((0, 0), columns.size, rows.size, fill=False, edgecolor="#333333", lw=1.5))
     _draw_outlines(axes, plane)
     _rulers(axes, range(columns.size), range(rows.size), left, top)
@@ -201,15 +191,14 @@ def _draw_element(axes: Axes, plane: Plane, h: int, w: int, shares: list[tuple[i
 def _draw_outlines(axes: Axes, plane: Plane) -> None:
     """A frame around each window; where windows overlap, frames lie inside each other."""
     overlapping = max(plane.rows.covered().max(), plane.columns.covered().max()) > 1
-    for i in _framed(plane, plane.rows):
-        for j in _framed(plane, plane.columns):
-            rows, columns = plane.rows.windows[i], plane.columns.windows[j]
-            inset = 0.04 + (0.035 * ((i % 3) + (j % 3)) if overlapping else 0)
-            corner = (columns.start + inset, rows.start + inset)
-            lengths = (columns[-1] + 1 - columns.start - 2 * inset, rows[-1] + 1 - rows.start - 2 * inset)
-            style = "--" if rows.step > 1 or columns.step > 1 else "-"
-            colour = colour_of(plane, i, j)
-            axes.add_patch(Rectangle(corner, *lengths, fill=False, edgecolor=colour, lw=1.6, ls=style, alpha=0.85))
+    for i, j in product(_framed(plane, plane.rows), _framed(plane, plane.columns)):
+        rows, columns = plane.rows.windows[i], plane.columns.windows[j]
+        inset = 0.04 + (0.035 * ((i % 3) + (j % 3)) if overlapping else 0)
+        corner = (columns.start + inset, rows.start + inset)
+        lengths = (columns[-1] + 1 - columns.start - 2 * inset, rows[-1] + 1 - rows.start - 2 * inset)
+        style = "--" if rows.step > 1 or columns.step > 1 else "-"
+        colour = colour_of(plane, i, j)
+        axes.add_patch(Rectangle(corner, *lengths, fill=False, edgecolor=colour, lw=1.6, ls=style, alpha=0.85))
 
 
 def _is_crowded(plane: Plane) -> bool:
@@ -225,24 +214,14 @@ def _framed(plane: Plane, side: Side) -> list[int]:
 def _draw_arrows(figure: Figure, windows: Axes, elements: Axes, plane: Plane) -> None:
     """From the end of each gradient's row to its element; dotted, if that lies outside the gradient's own window."""
     columns = len(plane.columns.windows)
+    style: dict[str, Any] = {"arrowstyle": "->", "connectionstyle": "arc3,rad=-0.06", "lw": 1.3, "alpha": 0.75}
     for d, i, j in np.ndindex(len(plane.depths), len(plane.rows.windows), columns):
         for h, w in plane.elements(d, i, j):
             _, y = _window_place(plane, d, i, j)
             outside = h not in plane.rows.windows[i] or w not in plane.columns.windows[j]
-            arrow = ConnectionPatch(
-                (columns + 0.04, y + 0.1 + 0.8 * (j + 0.5) / columns),
-                (w + 0.14, h + 0.5),
-                "data",
-                "data",
-                axesA=windows,
-                axesB=elements,
-                arrowstyle="->",
-                connectionstyle="arc3,rad=-0.06",
-                color=colour_of(plane, i, j),
-                linestyle=":" if outside else "-",
-                lw=1.3,
-                alpha=0.75,
-            )
+            start, end = (columns + 0.04, y + 0.1 + 0.8 * (j + 0.5) / columns), (w + 0.14, h + 0.5)
+            line: dict[str, Any] = {"color": colour_of(plane, i, j), "linestyle": ":" if outside else "-"}
+            arrow = ConnectionPatch(start, end, "data", "data", axesA=windows, axesB=elements, **style, **line)
             figure.add_artist(arrow)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from ..base.products import ANY, Product
+from ..base.products import ANY
 from ..contract.engine import Check
 from ..contract.operator import Operator
 from ..contract.support import holds_on
@@ -24,8 +24,11 @@ def explain(operator: OperatorName, product: ProductName = None, as_json: AsJson
 
     `poolgrad explain max_pool2d_with_indices_backward --product Ascend950`
     """
+    from ..acl.launch import LAUNCH_CHECKS  # the documented layer, which other commands do not need
+
     op, where = operator_named(operator), product_named(product)
-    rows = _rows(op, where if product is not None else None)
+    phases = ((1, op.checks), (2, LAUNCH_CHECKS))
+    rows = [(phase, c) for phase, checks in phases for c in checks if product is None or where in c.on]
     if as_json:
         print_json(
             {
@@ -51,14 +54,6 @@ def explain(operator: OperatorName, product: ProductName = None, as_json: AsJson
             cells.append(holds_on(check, op))
         table.add_row(*cells, check.source)
     screen.print(table, markup=False)
-
-
-def _rows(op: Operator, product: Product | None) -> list[tuple[int, Check]]:
-    """The rows of both phases; those that hold on a product, if one is named."""
-    from ..acl.launch import LAUNCH_CHECKS  # the documented layer, which other commands do not need
-
-    rows = [(1, check) for check in op.checks] + [(2, check) for check in LAUNCH_CHECKS]
-    return [(phase, check) for phase, check in rows if product is None or product in check.on]
 
 
 def _as_data(phase: int, check: Check, op: Operator) -> dict[str, object]:

@@ -10,15 +10,8 @@ import typer
 from .names import ProductName, product_named
 from .terminal import NO, AsJson, BadInput, interruptible, option, print_json, progress, screen
 
-CaseFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="CASES",
-        help="A case file: ATK JSON, TTK aclnn CSV or JSON lines, told apart by content.",
-        show_default=False,
-    ),
-]
-Seed = Annotated[int, typer.Option(help="For cases that have no seed of their own.", min=0)]
+CASES_HELP = "A case file: ATK JSON, TTK aclnn CSV or JSON lines, told apart by content."
+CaseFile = Annotated[Path, typer.Argument(metavar="CASES", help=CASES_HELP, show_default=False)]
 Jobs = Annotated[int | None, option(min=1, help="Workers; all cores if not given.")]
 
 
@@ -27,7 +20,7 @@ def golden(
     cases: CaseFile,
     output: Annotated[Path, option("--output", "-o", metavar="DIR", help="Where a directory per case goes.")],
     jobs: Jobs = None,
-    seed: Seed = 0,
+    seed: Annotated[int, typer.Option(help="For cases that have no seed of their own.", min=0)] = 0,
     product: ProductName = None,
     as_json: AsJson = False,
 ) -> None:
@@ -41,15 +34,16 @@ def golden(
     Example: `poolgrad golden suite.jsonl -o golden`
     """
     from ..cases import read_cases
-    from ..cases.golden import default_jobs, make_golden
+    from ..cases.golden import make_golden
     from ..cases.judging import surprise
+    from ..run.threads import get_num_threads
 
     name = None if product is None else product_named(product).name
     facts = {"file": str(cases), "seed": seed, "product": name}
     try:
         found = read_cases(cases, seed=seed, product=name)
         with progress("golden", len(found)) as advance:
-            result = make_golden(found, output, jobs=jobs or default_jobs(), facts=facts, advance=advance)
+            result = make_golden(found, output, jobs=jobs or get_num_threads(), facts=facts, advance=advance)
     except MemoryError as error:
         raise BadInput(f"there is not enough memory ({error}); use fewer --jobs") from error
     if as_json:

@@ -89,7 +89,9 @@ class Line:
         """What the line says, and what the windows and the gradient say of the gradient and its indices."""
         operator, by_role = self.operator, self.operator.by_role
         x = by_role[Role.INPUT]
-        given = {p: self._facts(p, text) for p in operator.tensors if (text := self._text(p)) is not None}
+        given = {
+            p: self._facts(p, text) for p in operator.tensors if (text := self.tensors.get(p.python_name)) is not None
+        }
         if x not in given:
             raise BadInput(f"{option(x)} is missing: the shape of the forward input, such as 1,16,4,4")
         common = self._common(given)
@@ -266,15 +268,10 @@ def takes_call(described: Described) -> Callable[[Callable[..., None]], Callable
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command, eval_str=True)
-        annotations = {
-            name: annotation
-            for name, parameter in parameters_of_all().items()
-            if (annotation := _annotation(parameter, described)) is not None
-        }
+        wanted = {name: p for name, p in parameters_of_all().items() if p.kind != "tensor" or described(p)}
 
         @functools.wraps(command)
         def with_options(**given: Any) -> None:
-            wanted = {name: parameters_of_all()[name] for name in annotations}
             texts = {name: text for name in wanted if (text := given.pop(name)) not in (None, [])}
             tensors = {name: text for name, text in texts.items() if wanted[name].kind == "tensor"}
             numbers = {name: _value(wanted[name], text) for name, text in texts.items() if name not in tensors}
@@ -292,7 +289,7 @@ def takes_call(described: Described) -> Callable[[Callable[..., None]], Callable
         all_of_them = []
         for parameter in signature.parameters.values():
             all_of_them += options(common) if parameter.name == "words" else [parameter.replace(kind=keyword)]
-        all_of_them += options(annotations)
+        all_of_them += options({name: _annotation(p, described) for name, p in wanted.items()})
         del with_options.__wrapped__  # whose signature is another
         with_options.__signature__ = signature.replace(parameters=all_of_them)  # type: ignore[attr-defined]
         with_options.__annotations__ = {p.name: p.annotation for p in all_of_them}
@@ -312,10 +309,7 @@ def _annotation(parameter: Parameter, described: Described) -> Any:
     if parameter.kind == "bool":
         names = [f"{names[0]}/--no-{names[0][2:]}"]
     elif parameter.kind == "tensor":
-        told = described(parameter)
-        if told is None:
-            return None
-        metavar, help = told
+        metavar, help = described(parameter) or (None, help)
         if parameter.output:  # each of them, in their order
             kind = list[str] | None
         if parameter.role is Role.INPUT:

@@ -27,17 +27,11 @@ def operator_argument(metavar: str, help: str, *, also: tuple[str, ...] = ()) ->
     return typer.Argument(metavar=metavar, help=help, autocompletion=complete, show_default=False)
 
 
-def _socs() -> list[tuple[str, str]]:
-    """What shells complete: names without blanks, which need no quotes, and next to them the usual ones."""
-    return [(product.soc, product.name) for product in PRODUCTS]
-
-
+# What shells complete: names without blanks, which need no quotes, and next to them the usual ones.
+_SOCS = [(product.soc, product.name) for product in PRODUCTS]
 OPERATOR_HELP = f"The operator: {', '.join(_SHORT)}; with aclnn in front, or as Python calls it."
 OperatorName = Annotated[str, operator_argument("OP", OPERATOR_HELP)]
-ProductName = Annotated[
-    str | None,
-    option("--product", metavar="P", help=_PRODUCT_HELP, autocompletion=_socs),
-]
+ProductName = Annotated[str | None, option("--product", metavar="P", help=_PRODUCT_HELP, autocompletion=lambda: _SOCS)]
 
 
 def operator_named(name: str) -> Operator:

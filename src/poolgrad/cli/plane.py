@@ -86,11 +86,9 @@ class Plane:
     def shares(self) -> dict[tuple[int, int], list[tuple[int, int, int]]]:
         """For each element the windows (depth, row, column) whose gradients reach it."""
         found: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
-        for d in range(len(self.depths)):
-            for i in range(len(self.rows.windows)):
-                for j in range(len(self.columns.windows)):
-                    for element in self.elements(d, i, j):
-                        found.setdefault(element, []).append((d, i, j))
+        for d, i, j in np.ndindex(len(self.depths), len(self.rows.windows), len(self.columns.windows)):
+            for element in self.elements(d, i, j):
+                found.setdefault(element, []).append((d, i, j))
         return found
 
     def elements(self, depth: int, row: int, column: int) -> list[tuple[int, int]]:

@@ -16,7 +16,7 @@ from .names import OperatorName, ProductName, operator_named, product_named
 from .terminal import AsJson, BadInput, percentage, print_json, screen
 
 if TYPE_CHECKING:
-    from ..cases.model import Case, CaseTensor
+    from ..cases.model import Case
 
 OUT_HELP = "Write the result to this .npy or .bin file; of several results, one for each in their order."
 FILE = "an .npy file, or a .bin file with --dtype and --shape"
@@ -59,8 +59,7 @@ def run(
             got = repr(line.tensors[parameter.python_name]) if parameter.python_name in line.tensors else "none"
             raise BadInput(f"{option(parameter)}: expected {FILE}, got {got}")
     with accepted(case, as_json) as data:
-        _compute(case, line.arrays, files)
-    results = [(str(path), tensor.dtype, tensor.shape) for path, tensor in _targets(case, files)]
+        results = _compute(case, line.arrays, files)
     if as_json:
         keys = ("out", "dtype", "shape")
         told = {key: one_or_all(facts) for key, facts in zip(keys, zip(*results, strict=True), strict=True)}
@@ -89,19 +88,16 @@ def _files(line: Line, out: Sequence[Path]) -> Sequence[Path]:
     return files
 
 
-def _targets(case: Case, files: Sequence[Path]) -> list[tuple[Path, CaseTensor]]:
-    return list(zip(files, (case.tensor(p.name) for p in case.operator.outputs), strict=True))
-
-
-def _compute(case: Case, arrays: Mapping[str, Any], files: Sequence[Path]) -> None:
-    """The call, with the files' memory as its outputs."""
+def _compute(case: Case, arrays: Mapping[str, Any], files: Sequence[Path]) -> list[tuple[str, str, Any]]:
+    """The call, with the files' memory as its outputs; each file, its type and its shape."""
     from ..arrays.files import create_array
     from ..cases.data import golden_whole
     from ..run.waiting import looking
 
     inputs = {p.name: arrays.get(p.name, case.tensor(p.name).shape) for p in case.operator.inputs}
+    made = [(path, t.dtype, t.shape) for path, t in zip(files, map(case.tensor, case.outputs), strict=True)]
     with percentage(case.operator.name) as look, ExitStack() as opened:
-        targets = _targets(case, files)
-        results = [opened.enter_context(create_array(path, t.dtype, t.shape)) for path, t in targets]
+        results = [opened.enter_context(create_array(*told)) for told in made]
         with looking(look):
             golden_whole(case, inputs | dict(zip(case.outputs, results, strict=True)))
+    return [(str(path), dtype, shape) for path, dtype, shape in made]

@@ -10,15 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import MofNCompleteColumn, Progress, ProgressColumn
 
 
 class _Screen(Console):
@@ -72,20 +64,20 @@ def interruptible(advice: str) -> Iterator[None]:
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[float], None]]:
     """A bar on stderr that vanishes when done, and is never there in pipes; what is yielded takes it on by a number."""
-    with _bar(what, total, MofNCompleteColumn()) as bar:
+    text, bar_itself, _, remaining = Progress.get_default_columns()
+    with _bar(what, total, text, bar_itself, MofNCompleteColumn(), remaining) as bar:
         yield lambda more: bar.advance(bar.task_ids[0], more)
 
 
 @contextmanager
 def percentage(what: str) -> Iterator[Callable[[float], None]]:
     """The same for one long step: what is yielded is to be told the share that is done, from 0 to 1."""
-    with _bar(what, 1, TaskProgressColumn()) as bar:
+    with _bar(what, 1, *Progress.get_default_columns()) as bar:
         yield lambda share: bar.update(bar.task_ids[0], completed=share)
 
 
 @contextmanager
-def _bar(what: str, total: int, count: ProgressColumn) -> Iterator[Progress]:
-    columns = (TextColumn("{task.description}"), BarColumn(), count, TimeRemainingColumn())
+def _bar(what: str, total: int, *columns: ProgressColumn) -> Iterator[Progress]:
     with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         bar.add_task(what, total=total)
         yield bar

@@ -42,11 +42,12 @@ def verify(
     Example: `poolgrad verify suite.jsonl golden --actual from_device`
     """
     from ..cases import read_cases
-    from ..cases.golden import default_jobs, read_manifest
+    from ..cases.golden import read_manifest
     from ..cases.junit import junit as junit_xml
     from ..cases.verification import ORDER
     from ..cases.verification import verify as outcomes
     from ..cases.work import write_text
+    from ..run.threads import get_num_threads
 
     if standard is not None and standard not in (*STANDARDS, *ALIASES):
         raise BadInput(f"--standard: expected one of {', '.join(STANDARDS)}, got {standard}")
@@ -56,7 +57,7 @@ def verify(
     found = read_cases(cases, seed=manifest["seed"], product=manifest["product"])
     results = []
     with progress("verify", len(found)) as advance:
-        where, workers = (directory, actual or directory), jobs or default_jobs()
+        where, workers = (directory, actual or directory), jobs or get_num_threads()
         for outcome in outcomes(found, manifest["entries"], *where, standard=standard, jobs=workers):
             results.append(outcome)
             advance(1)

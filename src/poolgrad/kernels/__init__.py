@@ -112,6 +112,7 @@ _MODULES = {
     "max_touching_short_rows": "maximum.touching_short_rows",
     "scatter": "maximum.scatter",
     "scatter_bands": "maximum.scatter_bands",
+    "scatter_layers": "maximum.scatter_layers",
     "scatter_channels_last": "maximum.scatter",
     "scatter_dense": "maximum.scatter",
 }

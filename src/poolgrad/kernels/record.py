@@ -62,6 +62,7 @@ _NUMBER_FIELDS = (
     "plain",  # the result is of the compute type
     "streaming",  # write past the caches
     "kept",  # but for so many rows of each part
+    "joined",  # write layers of the result while the last of those are made that flow into them
     "direct",  # scatter into the output itself
     "sidestepping",  # but into scratch where loads of indices would wait for stores to the output
     "followed",  # all gradients and all indices are runs of memory: behind a plane is another one

@@ -16,12 +16,12 @@ for _module in pkgutil.iter_modules(__path__):
 
 LEAST_LIKENESS = 0.6  # of a name that was meant; what difflib calls close
 
-# CANN's other pooling operators, as far as they have no file here.
-_FAMILY = (
-    *("aclnnAvgPool2d", "aclnnAvgPool3d", "aclnnAdaptiveAvgPool2d", "aclnnAdaptiveAvgPool3d", "aclnnMaxPool"),
-    *("aclnnMaxPool2dWithIndices", "aclnnMaxPool2dWithMask", "aclnnMaxPool2dWithMaskBackward"),
-    *("aclnnMaxPool3dWithArgmax", "aclnnAdaptiveMaxPool2d", "aclnnAdaptiveMaxPool3d"),
+# CANN's pooling operators that have no file here. All but one have a gradient.
+_FORWARD = (
+    *("AvgPool2d", "AvgPool3d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d"),
+    *("MaxPool2dWithIndices", "MaxPool3dWithArgmax", "MaxPool2dWithMask"),
 )
+_FAMILY = ("aclnnMaxPool", *(f"aclnn{name}{way}" for name in _FORWARD for way in ("", "Backward")))
 ABSENT = tuple(name for name in _FAMILY if name not in REGISTRY)
 
 

@@ -14,8 +14,7 @@ from ..contract.pooling import layout_of
 from ..kernels import record as codes
 from ..kernels.record import LANES, RECORD
 from . import plan as plans
-from .average import _MOVES as MOVES
-from .average import ROUNDINGS
+from .average import MOVES, ROUNDINGS
 from .plan import CODES, Plan, Record, compute_dtype, parts_for, power_of_two
 
 # Columns of the input and of the result that are worked on at once, and rows of windows that are kept at most: with

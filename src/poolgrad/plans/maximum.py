@@ -41,6 +41,10 @@ BLOCKS, MOST_CHANNELS_AT_ONCE = ((2, 2), (3, 2), (3, 1)), 512
 MOST_ROWS_TOGETHER = 4
 # Larger planes of 16-bit numbers are made in bands of about so many elements, which are float32 until they are written.
 BAND = 1 << 10
+# Layers of so many bytes, which would fill the first-level cache, are cleared row by row before windows with depth. If
+# these are of 3 with a stride of 2, that takes 0.93 of the time with layers of 96 x 96 floats, 0.7 with 224 x 224, and
+# 1.03 with 80 x 80. If they reach into more layers than so many, it takes up to a tenth longer than to clear ahead.
+LARGE_LAYER, MOST_LAYERS = 1 << 15, 3
 # Small planes are cleared and filled some at a time, as many as take so many bytes: gradients follow just behind the
 # zeros. Half as many take up to a tenth longer, twice as many up to a sixth (7 x 7 planes).
 BATCH_BYTES = 1 << 12
@@ -132,7 +136,12 @@ def plan_maximum(call: Call, threads: int) -> Plan:
                 or _by_channels_last(record, axes, views, count, parts)
                 or _by_touching_short_rows(record, axes, views, count)
             )
-        way = way or _by_touching(record, axes, views, count, parts) or _by_bands(record, axes, views, count, parts)
+        way = (
+            way
+            or _by_touching(record, axes, views, count, parts)
+            or _by_layers(record, axes, views, count)
+            or _by_bands(record, axes, views, count, parts)
+        )
     if way is None:
         way = _by_scatter(record, views, count)
     return Plan(
@@ -265,6 +274,18 @@ def _by_bands(record: Record, axes: _Axes, views: _Views, count: int, parts: int
     _set_windows(record, (whole(1), bands, columns))
     record["batch"], record["chunk"], record["longer"] = at_once, chunk, band
     return _Way("scatter_bands", count, chunk + band + _fallback_plane(record))
+
+
+def _by_layers(record: Record, axes: _Axes, views: _Views, count: int) -> _Way | None:
+    """Large layers of floats, each plane of them one run of memory."""
+    depth, rows, columns = axes
+    if not (_is_deep(axes) and record["plain"] and all(view.has_dense_planes for view in views)):
+        return None
+    layer = rows.size * columns.size * int(record["itemsize"][0])
+    if layer < LARGE_LAYER or depth.kernel > MOST_LAYERS or columns.out < NARROWEST_ROW:
+        return None
+    _set_windows(record, axes)
+    return _Way("scatter_layers", count)
 
 
 def _by_scatter(record: Record, views: _Views, count: int) -> _Way:

@@ -10,22 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..arrays.adapters import as_numpy
+from . import limits
 from .comparison import Comparison, Position
 from .cross import CrossCheck
-from .errors import Block, Bools, Errors, Floats, measure, quiet
+from .errors import Block, Errors, measure, quiet
 from .judges import Binary, Close, Cosine, Judge, Mixed, StatRelErr
-from .limits import (
-    ALIASES,
-    CLOSE,
-    CROSS_RATIOS,
-    CROSS_SMALL,
-    LEVELS,
-    MIXED,
-    MIXED_TTK,
-    STANDARDS,
-    STAT_REL_ERR,
-    WITH_THIRD_PARTY,
-)
 from .tally import Tally
 from .ttk import CloseTtk, CosineTtk, CrossCheckTtk
 
@@ -97,35 +86,60 @@ def judge_tensors(
     *,
     level: str = "L1",
     hf32: bool = False,
-    advance: Callable[[int], object] | None = None,
+    advance: Callable[[int], object] = lambda elements: None,
 ) -> Comparison:
     """``compare`` for arrays of NumPy; ``advance`` is told the number of elements after each block."""
     judge = judge_for(tensors, standard, level=level, hf32=hf32)
     tally = Tally()
     for errors, third in measured(tensors):
-        relative, passes, badness = opinion(judge, errors)
-        tally.add(errors, relative, passes, badness)
+        relative = errors.relative
+        passes = judge.accepts(errors, relative)
+        tally.add(errors, relative, passes, judge.badness(errors, relative))
         judge.see(errors, third)
-        if advance is not None:
-            advance(len(passes))
-    return _answer(tensors, ALIASES.get(standard, standard), hf32, judge, tally)
+        advance(len(passes))
+    reasons = judge.mismatch_reasons(tally) + judge.reasons(tally)
+    return Comparison(
+        passed=not reasons,
+        standard=limits.ALIASES.get(standard, standard),
+        dtype=tensors.actual.dtype.name,
+        golden_dtype=tensors.golden.dtype.name,
+        hf32=hf32,
+        shape=tensors.actual.shape,
+        thresholds=MappingProxyType(judge.thresholds),
+        reasons=tuple(reasons),
+        count=tally.count,
+        count_passed=tally.passing,
+        mere=tally.mean_relative,
+        mare=float(tally.relative.value),
+        max_abs=float(tally.absolute.value),
+        max_ulp=tally.ulp.value,
+        nan_mismatches=tally.nan_mismatches,
+        inf_mismatches=tally.inf_mismatches,
+        cosine_distance=judge.distance if isinstance(judge, Cosine) else None,
+        figures=MappingProxyType(judge.figures()),
+        first=position(tensors, tally.first),
+        worst=position(tensors, tally.badness.place),
+        at_max_abs=position(tensors, tally.absolute.place),
+        at_max_ulp=position(tensors, tally.ulp.place),
+        ulp_histogram=tuple(tally.histogram.tolist()),
+    )
 
 
 def judge_for(tensors: Tensors, standard: str, *, level: str = "L1", hf32: bool = False) -> Judge:
     """A judge with the thresholds for these tensors; ``NotComparable`` if they do not go together."""
-    name = ALIASES.get(standard, standard)
-    if name not in STANDARDS:
-        raise NotComparable(f"standard must be one of {', '.join(STANDARDS)}; got {standard!r}.")
-    if level not in LEVELS:
-        raise NotComparable(f"level must be one of {', '.join(LEVELS)}; got {level!r}.")
+    name = limits.ALIASES.get(standard, standard)
+    if name not in limits.STANDARDS:
+        raise NotComparable(f"standard must be one of {', '.join(limits.STANDARDS)}; got {standard!r}.")
+    if level not in limits.LEVELS:
+        raise NotComparable(f"level must be one of {', '.join(limits.LEVELS)}; got {level!r}.")
     _check_types(tensors)
     dtype = tensors.actual.dtype.name
     if hf32 and dtype != "float32":
         raise NotComparable(f"hf32 is a way to compute float32; actual is {dtype}. Leave hf32 out.")
-    if (name in WITH_THIRD_PARTY) != (tensors.third_party is not None):
+    if (name in limits.WITH_THIRD_PARTY) != (tensors.third_party is not None):
         raise NotComparable(
             f"{name} compares with a third party's tensor: give it as third_party (--third-party)."
-            if name in WITH_THIRD_PARTY
+            if name in limits.WITH_THIRD_PARTY
             else f"third_party belongs to the standard cross_check, not to {name}. Leave it out, or use cross_check."
         )
     if name == "binary_ttk" and tensors.golden.dtype.name != dtype:
@@ -143,17 +157,17 @@ def judge_for(tensors: Tensors, standard: str, *, level: str = "L1", hf32: bool 
 
 # By their names: a judge from the row of its table of limits, and from the level.
 _JUDGES: dict[str, Callable[[str, str], Judge]] = {
-    "mixed": lambda row, level: Mixed(MIXED[row]),
-    "mixed_ttk": lambda row, level: Mixed(MIXED_TTK[row]),
-    "stat_rel_err": lambda row, level: StatRelErr(STAT_REL_ERR[row]),
-    "close": lambda row, level: Close(CLOSE[row]),
-    "close_ttk": lambda row, level: CloseTtk(CLOSE[row], in_float16=row == "float16"),
+    "mixed": lambda row, level: Mixed(limits.MIXED[row]),
+    "mixed_ttk": lambda row, level: Mixed(limits.MIXED_TTK[row]),
+    "stat_rel_err": lambda row, level: StatRelErr(limits.STAT_REL_ERR[row]),
+    "close": lambda row, level: Close(limits.CLOSE[row]),
+    "close_ttk": lambda row, level: CloseTtk(limits.CLOSE[row], in_float16=row == "float16"),
     "cosine": lambda row, level: Cosine(),
     "cosine_ttk": lambda row, level: CosineTtk(),
     "binary": lambda row, level: Binary(),
     "binary_ttk": lambda row, level: Binary(),
-    "cross_check": lambda row, level: CrossCheck(CROSS_SMALL[row], CROSS_RATIOS[level]),
-    "cross_check_ttk": lambda row, level: CrossCheckTtk(CROSS_SMALL[row], CROSS_RATIOS[level]),
+    "cross_check": lambda row, level: CrossCheck(limits.CROSS_SMALL[row], limits.CROSS_RATIOS[level]),
+    "cross_check_ttk": lambda row, level: CrossCheckTtk(limits.CROSS_SMALL[row], limits.CROSS_RATIOS[level]),
 }
 
 
@@ -186,41 +200,6 @@ def blocks_of(array: Block) -> Iterator[Block]:
     flat = array.reshape(-1) if array.flags.c_contiguous else array.flat  # the latter copies what is taken of it
     for start in range(0, array.size, BLOCK):
         yield flat[start : start + BLOCK].astype(native, copy=False)
-
-
-def opinion(judge: Judge, errors: Errors) -> tuple[Floats, Bools, Floats]:
-    """Relative errors, and what the judge thinks of each element."""
-    relative = errors.relative
-    return relative, judge.passes(errors, relative) & ~errors.mismatch, judge.badness(errors, relative)
-
-
-def _answer(tensors: Tensors, standard: str, hf32: bool, judge: Judge, tally: Tally) -> Comparison:
-    reasons = judge.mismatch_reasons(tally) + judge.reasons(tally)
-    return Comparison(
-        passed=not reasons,
-        standard=standard,
-        dtype=tensors.actual.dtype.name,
-        golden_dtype=tensors.golden.dtype.name,
-        hf32=hf32,
-        shape=tensors.actual.shape,
-        thresholds=MappingProxyType(judge.thresholds),
-        reasons=tuple(reasons),
-        count=tally.count,
-        count_passed=tally.passing,
-        mere=tally.mean_relative,
-        mare=float(tally.relative.value),
-        max_abs=float(tally.absolute.value),
-        max_ulp=tally.ulp.value,
-        nan_mismatches=tally.nan_mismatches,
-        inf_mismatches=tally.inf_mismatches,
-        cosine_distance=judge.distance if isinstance(judge, Cosine) else None,
-        figures=MappingProxyType(judge.figures()),
-        first=position(tensors, tally.first),
-        worst=position(tensors, tally.badness.place),
-        at_max_abs=position(tensors, tally.absolute.place),
-        at_max_ulp=position(tensors, tally.ulp.place),
-        ulp_histogram=tuple(tally.histogram.tolist()),
-    )
 
 
 @quiet

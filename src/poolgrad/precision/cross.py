@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .errors import Errors, Floats, count
+from .errors import Errors, count
 from .judges import Number, OfWholeTensors
 from .limits import RatioLimits, SmallLimits
 from .sums import ProductSum, root_of_mean_square, total
@@ -25,11 +25,8 @@ class CrossCheck(OfWholeTensors):
 
     def __init__(self, small: SmallLimits, ratios: RatioLimits) -> None:
         self.small, self.limits = small, ratios
+        self.thresholds = small._asdict() | ratios._asdict()
         self.actual, self.third = _Side(small), _Side(small)
-
-    @property
-    def thresholds(self) -> dict[str, Number]:
-        return {**self.small._asdict(), **self.limits._asdict()}
 
     def figures(self) -> dict[str, Number]:
         mine, theirs = self.actual.figures, self.third.figures
@@ -43,9 +40,6 @@ class CrossCheck(OfWholeTensors):
     def taken_as(self, name: str, theirs: Number) -> Number:
         """What a figure of the third party's counts as."""
         return theirs
-
-    def badness(self, errors: Errors, relative: Floats) -> Floats:
-        return relative
 
     def see(self, errors: Errors, third: Errors | None) -> None:
         assert third is not None

@@ -55,9 +55,8 @@ quiet = np.errstate(all="ignore")
 @quiet
 def measure(actual: Block, golden: Block) -> Errors:
     """Compare two blocks; the golden one is of the same type or of a wider one."""
-    if actual.dtype.kind == "i":
-        return _measure_integers(actual, golden)
-    stored = golden if golden.dtype == actual.dtype else round_to(golden, actual.dtype)
+    are_integers = actual.dtype.kind == "i"
+    stored = golden if are_integers or golden.dtype == actual.dtype else round_to(golden, actual.dtype)
     a, g = actual.astype(np.float64), golden.astype(np.float64)
     if stored is not golden:
         # What is beyond the range of the stored type is the Inf that it rounds to.
@@ -65,12 +64,11 @@ def measure(actual: Block, golden: Block) -> Errors:
         g[beyond] = np.copysign(np.inf, g[beyond])
     finite = np.isfinite(a) & np.isfinite(g)
     nan_a, nan_g = np.isnan(a), np.isnan(g)
-    absolute, golden_size = np.abs(a - g), np.abs(g)
     ulp = _distance(_order(actual), _order(stored))
+    absolute, golden_size = ulp.astype(np.float64) if are_integers else np.abs(a - g), np.abs(g)
     if not finite.all():
         absolute[~finite] = golden_size[~finite] = 0.0
         ulp[~finite] = 0
-    nan_mismatch = nan_a != nan_g
     return Errors(
         actual=a,
         golden=g,
@@ -78,26 +76,9 @@ def measure(actual: Block, golden: Block) -> Errors:
         absolute=absolute,
         ulp=ulp,
         finite=finite,
-        nan_mismatch=nan_mismatch,
+        nan_mismatch=nan_a != nan_g,
         inf_mismatch=~finite & ~(nan_a | nan_g) & (a != g),
-        same_bits=(_bits(actual) == _bits(stored)) | (nan_a & nan_g),
-    )
-
-
-def _measure_integers(actual: Block, golden: Block) -> Errors:
-    a, g = actual.astype(np.int64), golden.astype(np.int64)
-    ulp = _distance(a, g)
-    none = np.zeros(a.shape, np.bool_)
-    return Errors(
-        actual=a.astype(np.float64),
-        golden=g.astype(np.float64),
-        golden_size=np.abs(g.astype(np.float64)),
-        absolute=ulp.astype(np.float64),
-        ulp=ulp,
-        finite=~none,
-        nan_mismatch=none,
-        inf_mismatch=none,
-        same_bits=a == g,
+        same_bits=actual == golden if are_integers else (_bits(actual) == _bits(stored)) | (nan_a & nan_g),
     )
 
 
@@ -127,6 +108,8 @@ def _bits(values: Block) -> npt.NDArray[Any]:
 
 def _order(values: Block) -> npt.NDArray[np.int64]:
     """Whole numbers that count the representable values; both zeros are 0."""
+    if values.dtype.kind == "i":
+        return values.astype(np.int64)
     bits = _bits(values)
     size = (bits & np.iinfo(bits.dtype).max).astype(np.int64)
     return np.where(bits < 0, -size, size)

@@ -6,7 +6,10 @@ any passes. Here are the rules of the standards; ``ttk.py`` has what TTK's code 
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 
@@ -23,19 +26,19 @@ class Judge(ABC):
 
     judges_elements = True  # whether it has a rule for single elements
     forgiven_nan = 0  # how many of the NaN that differ are not held against the tensor
-
-    @property
-    @abstractmethod
-    def thresholds(self) -> dict[str, Number]:
-        """The numbers that it applies."""
+    thresholds: Mapping[str, Number]  # the numbers that it applies
 
     @abstractmethod
     def passes(self, errors: Errors, relative: Floats) -> Bools:
-        """The elements that are good enough by themselves; mismatches of NaN and Inf are taken out later."""
+        """The elements that are good enough by themselves, as far as NaN and Inf are at the same places."""
 
-    @abstractmethod
+    def accepts(self, errors: Errors, relative: Floats) -> Bools:
+        """The elements that pass."""
+        return self.passes(errors, relative) & ~errors.mismatch
+
     def badness(self, errors: Errors, relative: Floats) -> Floats:
         """What the worst element has most of."""
+        return relative
 
     def see(self, errors: Errors, third: Errors | None) -> None:  # noqa: B027 - most have nothing to note
         """Take note of a block, beyond what every tally has."""
@@ -64,11 +67,9 @@ def none_may_be(what: str, how_many: int, tally: Tally) -> list[str]:
 class _Tolerant(Judge):
     """An element passes if |a - g| is at most atol + rtol |g|."""
 
-    limits: MixedLimits | CloseLimits
-
-    @property
-    def thresholds(self) -> dict[str, Number]:
-        return {name: value for name, value in self.limits._asdict().items() if value is not None}
+    def __init__(self, limits: MixedLimits | CloseLimits) -> None:
+        self.limits = limits
+        self.thresholds = {name: value for name, value in limits._asdict().items() if value is not None}
 
     def passes(self, errors: Errors, relative: Floats) -> Bools:
         within: Bools = errors.absolute <= self._tolerance(errors)
@@ -88,10 +89,7 @@ class Mixed(_Tolerant):
     """Nearly all elements within a tolerance, and none far off: more than the cap and more than a few ULP."""
 
     limits: MixedLimits
-
-    def __init__(self, limits: MixedLimits) -> None:
-        self.limits = limits
-        self.outliers = 0
+    outliers = 0
 
     def figures(self) -> dict[str, Number]:
         return {"outliers": self.outliers}
@@ -117,27 +115,18 @@ class StatRelErr(Judge):
     """Small relative errors, on average and at most."""
 
     def __init__(self, limits: StatLimits) -> None:
-        self.limits = limits
-
-    @property
-    def thresholds(self) -> dict[str, Number]:
-        return {"mere": self.limits.threshold, "mare": self.limits.max_threshold}
+        self.limits, self.thresholds = limits, limits._asdict()
 
     def passes(self, errors: Errors, relative: Floats) -> Bools:
-        small: Bools = relative < self.limits.max_threshold
+        small: Bools = relative < self.limits.mare
         return small
-
-    def badness(self, errors: Errors, relative: Floats) -> Floats:
-        return relative
 
     def reasons(self, tally: Tally) -> list[str]:
         found = []
-        if not tally.mean_relative < self.limits.threshold:
-            found.append(f"the mean relative error {tally.mean_relative:.4g} must be below {self.limits.threshold:g}")
-        if not tally.relative.value < self.limits.max_threshold:
-            found.append(
-                f"the largest relative error {tally.relative.value:.4g} must be below {self.limits.max_threshold:g}"
-            )
+        if not tally.mean_relative < self.limits.mere:
+            found.append(f"the mean relative error {tally.mean_relative:.4g} must be below {self.limits.mere:g}")
+        if not tally.relative.value < self.limits.mare:
+            found.append(f"the largest relative error {tally.relative.value:.4g} must be below {self.limits.mare:g}")
         return found
 
 
@@ -145,14 +134,12 @@ class Close(_Tolerant):
     """Few elements outside numpy.isclose."""
 
     limits: CloseLimits
-
-    def __init__(self, limits: CloseLimits) -> None:
-        self.limits = limits
+    exceeds, allowed = staticmethod(operator.gt), "at most"
 
     def reasons(self, tally: Tally) -> list[str]:
-        failing = tally.count - tally.passing
-        if failing and failing / tally.count > self.limits.ptol:
-            return [f"not close: {failing} of {tally.count} elements, at most {100 * self.limits.ptol:g} % may be"]
+        failing, most = tally.count - tally.passing, self.limits.ptol
+        if failing and self.exceeds(failing / tally.count, most):
+            return [f"not close: {failing} of {tally.count} elements, {self.allowed} {100 * most:g} % may be"]
         return []
 
 
@@ -169,12 +156,10 @@ class OfWholeTensors(Judge):
 class Cosine(OfWholeTensors):
     """The same direction."""
 
+    thresholds = MappingProxyType({"cosine_distance": COSINE_DISTANCE})
+
     def __init__(self) -> None:
         self.products, self.squares, self.golden_squares = ProductSum(), ProductSum(), ProductSum()
-
-    @property
-    def thresholds(self) -> dict[str, Number]:
-        return {"cosine_distance": COSINE_DISTANCE}
 
     @property
     def distance(self) -> float:
@@ -203,9 +188,7 @@ class Cosine(OfWholeTensors):
 class Binary(Judge):
     """The same bits; NaN of any bits equals NaN."""
 
-    @property
-    def thresholds(self) -> dict[str, Number]:
-        return {"different": 0}
+    thresholds = MappingProxyType({"different": 0})
 
     def passes(self, errors: Errors, relative: Floats) -> Bools:
         return errors.same_bits

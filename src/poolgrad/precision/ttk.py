@@ -6,18 +6,21 @@ Each class changes just what differs. ``mixed_ttk`` has other limits and no clas
 from __future__ import annotations
 
 import math
+import operator
 
 import numpy as np
 
 from .cross import CrossCheck
 from .errors import Errors, Floats, count
 from .judges import Close, Cosine, Number, none_may_be
-from .limits import CloseLimits, RatioLimits, SmallLimits
+from .limits import CloseLimits
 from .tally import Tally
 
 
 class CloseTtk(Close):
     """NaN and Inf that differ are misses like others, the share itself is too much, float16 is compared in float16."""
+
+    exceeds, allowed = staticmethod(operator.ge), "less than"
 
     def __init__(self, limits: CloseLimits, *, in_float16: bool) -> None:
         super().__init__(limits)
@@ -30,13 +33,6 @@ class CloseTtk(Close):
         tolerance = atol + rtol * errors.golden_size.astype(np.float16)
         return tolerance.astype(np.float64)
 
-    def reasons(self, tally: Tally) -> list[str]:
-        failing = tally.count - tally.passing
-        if failing and failing / tally.count >= self.limits.ptol:
-            share = f"{100 * self.limits.ptol:g} %"
-            return [f"not close: {failing} of {tally.count} elements, less than {share} may be"]
-        return []
-
     def mismatch_reasons(self, tally: Tally) -> list[str]:
         return []  # they are counted among those that are not close
 
@@ -44,9 +40,7 @@ class CloseTtk(Close):
 class CosineTtk(Cosine):
     """NaN, which is no distance, where a formula without precautions gives NaN: for NaN and Inf, and for zeros."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen, self.finite = False, True
+    seen, finite = False, True
 
     def see(self, errors: Errors, third: Errors | None) -> None:
         super().see(errors, third)
@@ -67,9 +61,7 @@ class CosineTtk(Cosine):
 class CrossCheckTtk(CrossCheck):
     """A third party is never taken for exact; its NaN excuse NaN at the same places, and no others may be there."""
 
-    def __init__(self, small: SmallLimits, ratios: RatioLimits) -> None:
-        super().__init__(small, ratios)
-        self.third_partys_nan = 0
+    third_partys_nan = 0
 
     def taken_as(self, name: str, theirs: Number) -> Number:
         return max(theirs, 1 if name == "small_errors" else self.small.small)

@@ -2,7 +2,8 @@
 
 The sums of a layer of gradients along W and H are made once, as they are where there is no depth (few_windows.py,
 k3s1.py, stride2.py), some rows at a time, and kept in a slot while windows hold layers of the result. A layer of the
-result is a sum of such slots. So additions go along W, then H, then D, and what is added along D comes from the caches.
+result is a sum of such slots; k3s1.py can write it while the last of these is made. So additions go along W, then H,
+then D, and what is added along D comes from the caches.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from ..jit.vectors import fence
 from ..record import LAYERS, LAYERS_IN_ONE_PASS, NOTHING
 from ..rows import fill_row
 from .few_windows import Scratch, carve, layer_weaver
-from .k3s1 import roll_rows
-from .one_pass import STORED, divisor_of
+from .k3s1 import roll_joined_rows, roll_rows
+from .one_pass import STORED, STREAMED, Joined, divisor_of, way_past_caches
 from .spreading import fill
 from .stride2 import row_doubler
 from .sums import write_sum
@@ -38,9 +39,14 @@ def write_layer(plan: Any, target: int, low: int, high: int, table: int, count: 
                 write_i64(table, 8 * i, read_i64(table, 8 * i) + plan.row_step)
 
 
-def _layered_kernel(name: str, prepare: Any, make_layer: Any) -> Any:
+# Layers that are added up while the last of them is made.
+MOST_JOINED = 3
+
+
+def _layered_kernel(name: str, prepare: Any, make_layer: Any, join_layer: Any) -> Any:
     """A kernel; ``make_layer`` makes some rows of a layer in scratch, with the scale of their divisors and what it
-    returned the last time, and ``prepare`` finds it scratch of its own."""
+    returned the last time, and ``prepare`` finds it scratch of its own. ``join_layer`` does the same while it writes
+    the result, or says that it can't."""
 
     def kernel(
         records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
@@ -58,16 +64,23 @@ def _layered_kernel(name: str, prepare: Any, make_layer: Any) -> Any:
             n, c = plane // plan.channels, plane % plan.channels
             source, target = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1], result + n * to[0] + c * to[1]
             made = 0  # layers of gradients before this one are in their slots, or not needed
+            above = kept - low * plan.row_step  # where row 0 of the first slot would be
             for d in range(plan.size[DEPTH]):
                 first, stop = run_of(plan, DEPTH, d)
+                at, joined = target + d * to[2], False
                 for od in range(max(made, first), stop):
-                    slot = kept + (od & slots - 1) * size - low * plan.row_step
-                    layer = source + od * plan.grad_steps[2]
-                    known = make_layer(plan, layer, od, slot, low, high, known, scratch, unit)
+                    slot, layer = above + (od & slots - 1) * size, source + od * plan.grad_steps[2]
+                    if od == stop - 1 and 2 <= stop - first <= MOST_JOINED:
+                        two, three = above + (od - 2 & slots - 1) * size, above + (od - 1 & slots - 1) * size
+                        rows = Joined(slot, at, two, three, plan.row_step if stop - first == MOST_JOINED else 0, unit)
+                        joined = join_layer(plan, layer, od, rows, result, low, high, scratch, unit)
+                    if not joined:
+                        known = make_layer(plan, layer, od, slot, low, high, known, scratch, unit)
                 made = max(made, stop)
-                for i in range(stop - first):
-                    write_i64(table, 8 * i, kept + (first + i & slots - 1) * size)
-                write_layer(plan, target + d * to[2], low, high, table, max(stop - first, 0), unit)
+                if not joined:
+                    for i in range(stop - first):
+                        write_i64(table, 8 * i, kept + (first + i & slots - 1) * size)
+                    write_layer(plan, at, low, high, table, max(stop - first, 0), unit)
             row += high - low
         if plan.streaming:
             fence()
@@ -75,6 +88,26 @@ def _layered_kernel(name: str, prepare: Any, make_layer: Any) -> Any:
 
     kernel.__name__ = kernel.__qualname__ = name  # kernels are kept on disk by their names
     return kernel
+
+
+@inlined_piece
+def _stay_apart(
+    plan: Any, source: int, od: int, rows: Joined, result: int, low: int, high: int, scratch: Any, unit: Any
+) -> bool:
+    return False
+
+
+@inlined_piece
+def _join_k3s1(
+    plan: Any, source: int, od: int, rows: Joined, result: int, low: int, high: int, floats: int, unit: Any
+) -> bool:
+    way = way_past_caches(plan, result) if plan.streaming else STORED
+    if not plan.joined or (plan.streaming and way != STREAMED):
+        return False
+    first = rows.first if rows.first_step else floats  # where zeros are
+    target = Joined(rows.made, rows.result, first, rows.second, rows.first_step, unit)
+    roll_joined_rows(plan, source, target, low, high, divisor_of(plan, od, unit), way, floats, unit)
+    return True
 
 
 def _of_few_windows(name: str, kernel_size: int, stride: int, phase: int) -> Any:
@@ -88,7 +121,7 @@ def _of_few_windows(name: str, kernel_size: int, stride: int, phase: int) -> Any
         scale = plan.divisor * count_of(plan, DEPTH, od)
         return weave_layer(plan, source, target, low, high, scale, False, known, scratch, unit)
 
-    return _layered_kernel(name, carve, make_layer)
+    return _layered_kernel(name, carve, make_layer, _stay_apart)
 
 
 @inlined_piece
@@ -97,7 +130,7 @@ def _cleared(plan: Any, floats: int, integers: int, unit: Any) -> int:
     return floats
 
 
-def _in_one_pass(name: str, make_rows: Any) -> Any:
+def _in_one_pass(name: str, make_rows: Any, join_layer: Any) -> Any:
     """Windows that all count the same, in floats: as in one_pass.py."""
 
     @inlined_piece
@@ -107,7 +140,7 @@ def _in_one_pass(name: str, make_rows: Any) -> Any:
         make_rows(plan, source, target, low, high, divisor_of(plan, od, unit), STORED, floats, unit)
         return known
 
-    return _layered_kernel(name, _cleared, make_layer)
+    return _layered_kernel(name, _cleared, make_layer, join_layer)
 
 
 @cache
@@ -116,7 +149,7 @@ def __getattr__(name: str) -> Any:
     if name in LAYERS:
         return _of_few_windows(name, *LAYERS[name])
     if name == "average_layers_k3s1":
-        return _in_one_pass(name, roll_rows)
+        return _in_one_pass(name, roll_rows, _join_k3s1)
     if name in LAYERS_IN_ONE_PASS:
-        return _in_one_pass(name, row_doubler(name, overlapping=True, odd=name.endswith("odd")))
+        return _in_one_pass(name, row_doubler(name, overlapping=True, odd=name.endswith("odd")), _stay_apart)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

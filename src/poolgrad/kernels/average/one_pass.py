@@ -6,12 +6,12 @@ rows of a plane are made.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..emitting import stream_run
 from ..geometry import COLUMNS, DEPTH, ROWS, count_of, run_of
 from ..jit.memory import inlined_piece, piece_named
-from ..jit.vectors import as_unit, fence, load, splat, store, stream
+from ..jit.vectors import add, as_unit, fence, load, splat, store, stream
 from ..record import AHEAD, LANES, NOTHING, PAGE
 from ..rows import fill_exactly
 from .spreading import fill
@@ -50,6 +50,35 @@ def _copier(name: str, put: Any) -> Any:
     return copy
 
 
+class Joined(NamedTuple):
+    """Where a layer of sums is made that is the last one of a layer of the result, which is written meanwhile: its
+    first row, or any other; of the result; and of the sums of the two layers before it."""
+
+    made: int
+    result: int
+    first: int
+    second: int
+    first_step: int  # from row to row; none if a row of zeros stands in for a layer
+    unit: Any
+
+
+@inlined_piece
+def joined_row(plan: Any, rows: Joined, h: int) -> Joined:
+    made, second = rows.made + h * plan.row_step, rows.second + h * plan.row_step
+    first, result = rows.first + h * rows.first_step, rows.result + h * plan.result_steps[3]
+    return Joined(made, result, first, second, rows.first_step, rows.unit)
+
+
+def _joiner(put: Any) -> Any:
+    @inlined_piece
+    def put_joined(rows: Joined, w: int, vector: Any) -> None:
+        store(rows.made, w, vector)
+        put(rows.result, w, add(add(load(rows.first, w, rows.unit), load(rows.second, w, rows.unit)), vector))
+
+    return put_joined
+
+
+store_joined, stream_joined = _joiner(store), _joiner(stream)
 _copy_into_caches, _copy_past_caches = _copier("copied", store), _copier("copied_past_caches", stream)
 
 
@@ -65,7 +94,7 @@ def copy_row(target: int, source: int, columns: int, way: int, unit: Any) -> Non
 
 
 @inlined_piece
-def _way_past_caches(plan: Any, result: int) -> int:
+def way_past_caches(plan: Any, result: int) -> int:
     """How rows of this result can be written that should not stay in the caches."""
     to, row = plan.result_steps, plan.size[COLUMNS] * plan.itemsize
     places = result | to[0] | to[1] | to[2] | to[3]
@@ -91,7 +120,7 @@ def flowing_kernel(name: str, make_rows: Any) -> Any:
         plan = records[0]
         fill(floats, 0, plan.chunk, unit)
         to, depth, height = plan.result_steps, plan.size[DEPTH], plan.size[ROWS]
-        past = _way_past_caches(plan, result) if plan.streaming else STORED
+        past = way_past_caches(plan, result) if plan.streaming else STORED
         kept = begin + plan.kept  # the first rows stay in the caches
         at = begin
         while at < end:  # layer by layer

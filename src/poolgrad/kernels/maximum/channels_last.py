@@ -17,6 +17,7 @@ from ..record import INT64, LANES, NOTHING, ROOM
 from ..rows import store_row
 from ..runtime.stopping import shall_stop_at
 from .fallback import scatter_channels
+from .planes import plane_at
 
 
 @inlined_piece
@@ -118,11 +119,8 @@ def max_channels_last(
     scratch = kept + (slots * plan.wide_row + ROOM) * itemsize
     group = begin
     while group < end:
-        n, c = group // groups, group % groups * LANES
-        channels = min(plan.channels - c, (end - group) * LANES)
-        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
-        pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
-        target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
+        channels = min(plan.channels - group % groups * LANES, (end - group) * LANES)
+        source, pointers, target = plane_at(plan, group * LANES, grad, indices, result)
         streaming = plain and plan.streaming and can_stream(plan, target)
         count, first, stop = splat_int(0), 0, 0
         for top in range(0, height, together):
@@ -168,7 +166,7 @@ def max_channels_last(
         if sum_of_ints(count) != rows * columns * channels:
             bad = scatter_channels(plan, source, pointers, target, channels, scratch, unit)
             if bad != NOTHING:
-                return (n * plan.channels + c) * rows * columns + bad
+                return group * LANES * rows * columns + bad
         group += channels // LANES
     if plan.streaming:
         fence()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..emitting import can_stream
+from ..geometry import windows_in
 from ..jit.matching import all_lanes, equal, splat_int
 from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i64
 from ..jit.vectors import fence, load, stream
@@ -17,6 +18,7 @@ from ..record import BLOCK_SIDE, INT64, LANES, LONGEST_BLOCK_TABLE, NOTHING
 from ..runtime.stopping import shall_stop_at
 from .fallback import scatter_channels
 from .pixel_blocks import Block, block_for, gatherer
+from .planes import plane_at
 
 # An index that no pixel has: planes are smaller.
 NOWHERE = 2**31 - 1
@@ -176,59 +178,34 @@ def gather_image(
     return all_lanes(found)
 
 
-@inlined_piece
-def by_blocks(
-    block: Block,
-    gather_block: Any,
-    records: Any,
-    grad: int,
-    indices: int,
-    result: int,
-    floats: int,
-    integers: int,
-    begin: int,
-    end: int,
-    unit: Any,
-) -> int:
-    """Groups of eight channels ``begin`` to ``end``. Returns the place of the first bad index, or NOTHING."""
-    plan = records[0]
-    groups, table, stand_in = plan.channels // LANES, integers, integers + 16 * LONGEST_BLOCK_TABLE
-    fill_stand_in(stand_in, plan.index_code, plan.chunk)
-    group = begin
-    while group < end:
-        n, c = group // groups, group % groups * LANES
-        channels = min(plan.channels - c, (end - group) * LANES, plan.chunk)
-        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
-        pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
-        target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
-        inputs, room = (source, pointers), (floats, stand_in)
-        if not gather_image(block, gather_block, plan, inputs, target, channels, room, table, unit):
-            bad = scatter_channels(plan, source, pointers, target, channels, floats, unit)
-            if bad != NOTHING:
-                return (n * plan.channels + c) * plan.out[1] * plan.out[2] + bad
-        group += channels // LANES
-    if plan.streaming:
-        fence()
-    return NOTHING
+def _kernel(kernel_size: int, stride: int) -> Any:
+    """The kernel for windows of one kind."""
+    block, gather_block = _for_windows(kernel_size, stride)
+
+    def kernel(
+        records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+    ) -> int:
+        """Groups of eight channels ``begin`` to ``end``. Returns the place of the first bad index, or NOTHING."""
+        plan = records[0]
+        groups, table, stand_in = plan.channels // LANES, integers, integers + 16 * LONGEST_BLOCK_TABLE
+        fill_stand_in(stand_in, plan.index_code, plan.chunk)
+        group = begin
+        while group < end:
+            channels = min(plan.channels - group % groups * LANES, (end - group) * LANES, plan.chunk)
+            source, pointers, target = plane_at(plan, group * LANES, grad, indices, result)
+            inputs, room = (source, pointers), (floats, stand_in)
+            if not gather_image(block, gather_block, plan, inputs, target, channels, room, table, unit):
+                bad = scatter_channels(plan, source, pointers, target, channels, floats, unit)
+                if bad != NOTHING:
+                    return group * LANES * windows_in(plan) + bad
+            group += channels // LANES
+        if plan.streaming:
+            fence()
+        return NOTHING
+
+    # Kernels are kept on disk by their names.
+    kernel.__name__ = kernel.__qualname__ = f"max_channels_last_k{kernel_size}s{stride}"
+    return kernel
 
 
-(BLOCK_2_2, gather_block_2_2), (BLOCK_3_2, gather_block_3_2) = _for_windows(2, 2), _for_windows(3, 2)
-BLOCK_3_1, gather_block_3_1 = _for_windows(3, 1)
-
-
-def max_channels_last_k2s2(
-    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    return by_blocks(BLOCK_2_2, gather_block_2_2, records, grad, indices, result, floats, integers, begin, end, unit)
-
-
-def max_channels_last_k3s2(
-    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    return by_blocks(BLOCK_3_2, gather_block_3_2, records, grad, indices, result, floats, integers, begin, end, unit)
-
-
-def max_channels_last_k3s1(
-    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    return by_blocks(BLOCK_3_1, gather_block_3_1, records, grad, indices, result, floats, integers, begin, end, unit)
+max_channels_last_k2s2, max_channels_last_k3s2, max_channels_last_k3s1 = _kernel(2, 2), _kernel(3, 2), _kernel(3, 1)

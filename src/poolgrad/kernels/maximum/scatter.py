@@ -20,6 +20,7 @@ from ..rows import fill_exactly, index_at, load_row, store_row, zero_row
 from ..runtime.stopping import MOST_AT_ONCE, is_stopped, shall_stop, shall_stop_at
 from .aliasing import place_for
 from .fallback import is_outside, offset_of
+from .planes import plane_at
 
 # From layer to layer, row to row and column to column, in bytes.
 Steps = tuple[int, int, int]
@@ -211,10 +212,7 @@ def scatter(
     """Planes ``begin`` to ``end``. Returns the place of the first bad index, counted over all planes, or NOTHING."""
     plan = records[0]
     for p in range(begin, end):
-        n, c = p // plan.channels, p % plan.channels
-        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
-        pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
-        target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
+        source, pointers, target = plane_at(plan, p, grad, indices, result)
         bad = scatter_plane(plan, source, pointers, target, floats, unit)
         if bad != NOTHING:
             return p * windows_in(plan) + bad
@@ -335,10 +333,8 @@ def scatter_dense(
     size, number = elements_in(plan), windows_in(plan)
     scratch = floats + plan.chunk * plan.itemsize
     for p in range(begin, end, plan.batch):
-        planes, n, c = min(plan.batch, end - p), p // plan.channels, p % plan.channels
-        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
-        pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
-        target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
+        planes = min(plan.batch, end - p)
+        source, pointers, target = plane_at(plan, p, grad, indices, result)
         into = scratch
         if plan.direct:
             into = place_for(pointers, target, scratch, plan.size[2]) if plan.sidestepping else target
@@ -369,13 +365,10 @@ def scatter_channels_last(
     plan = records[0]
     p = begin
     while p < end:
-        n, c = p // plan.channels, p % plan.channels
-        number = min(plan.channels - c, end - p)
-        target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
+        number = min(plan.channels - p % plan.channels, end - p)
+        source, pointers, target = plane_at(plan, p, grad, indices, result)
         clear_together(plan, target, number)
-        grads = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
-        pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
-        if not add_together(plan, grads, pointers, target, number, unit):
+        if not add_together(plan, source, pointers, target, number, unit):
             return first_outside(plan, indices, begin, end)
         p += number
     return NOTHING

@@ -17,6 +17,7 @@ from ..jit.vectors import fence, load, store
 from ..record import INT32, LANES, NOTHING
 from ..runtime.stopping import shall_stop
 from .fallback import scatter_astray
+from .planes import plane_at
 from .scatter import add_clear, zero_plane
 
 
@@ -62,10 +63,7 @@ def scatter_bands(
     plan = records[0]
     band = floats + plan.chunk * plan.itemsize
     for p in range(begin, end):
-        n, c = p // plan.channels, p % plan.channels
-        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
-        pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
-        target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
+        source, pointers, target = plane_at(plan, p, grad, indices, result)
         if not scatter_plane_in_bands(plan, source, pointers, target, floats, band, unit):
             plane = band + plan.longer * plan.itemsize
             bad = scatter_astray(plan, source, pointers, target, plane, unit)

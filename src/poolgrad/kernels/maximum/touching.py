@@ -18,12 +18,13 @@ from typing import Any
 from ..emitting import emit, fetch_row
 from ..geometry import windows_in
 from ..jit.matching import all_below, any_bits, lanes_within, larger, or_ints, rising, splat_int
-from ..jit.memory import inlined_piece, piece_named
+from ..jit.memory import piece_named
 from ..jit.vectors import fence, interleaved, load, store, write
 from ..record import GATHERED, LANES, NOTHING, ROOM
 from ..rows import fill_row
 from ..runtime.stopping import shall_stop_at
 from .fallback import scatter_astray
+from .planes import plane_at
 from .touching_vectors import (
     are_inside,
     eight_distances,
@@ -125,106 +126,80 @@ def _row_streamer(stride: int) -> Any:
     return stream_row
 
 
-lay_row_2, lay_row_3, lay_row_4 = _row_layer(2), _row_layer(3), _row_layer(4)
-stream_row_2, stream_row_3, stream_row_4 = _row_streamer(2), _row_streamer(3), _row_streamer(4)
+def _kernel(stride: int) -> Any:
+    """The kernel for windows of this many rows and columns."""
+    lay_row, stream_row = _row_layer(stride), _row_streamer(stride)
 
-
-@inlined_piece
-def by_tiles(
-    lay_row: Any,
-    stream_row: Any,
-    records: Any,
-    grad: int,
-    indices: int,
-    result: int,
-    floats: int,
-    integers: int,
-    begin: int,
-    end: int,
-    unit: Any,
-) -> int:
-    """Planes ``begin`` to ``end``. Returns the place of the first bad index, counted over all planes, or NOTHING."""
-    plan = records[0]
-    size, height, width, rows, columns = plan.itemsize, plan.size[1], plan.size[2], plan.out[1], plan.out[2]
-    stride, storage, row_step, layers = plan.stride[1], plan.stored, plan.result_steps[3], plan.stride[0]
-    covered = columns * stride
-    overrun = columns % LANES > 0 or covered < width
-    aligned = row_step % 16 == 0 and width * size % 16 == 0
-    past = plan.streaming and plan.plain and aligned and (plan.followed or not overrun)
-    widened = floats + (GATHERED + stride * width + ROOM) * size
-    scratch = widened + (columns + ROOM) * size
-    for p in range(begin, end):
-        n, c = p // plan.channels, p % plan.channels
-        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
-        pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
-        target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
-        found = True
-        for d in range(plan.size[0]):
-            od, made = d // layers, target + d * plan.result_steps[2]
-            windows = rows if od < plan.out[0] else 0  # behind the last ones there is nothing
-            streamed = windows if past and made % 16 == 0 else 0
-            if overrun and streamed > 0 and p == end - 1 and od == plan.out[0] - 1:
-                streamed -= 1  # there may be nothing behind the last row
-            pending = 0
-            cursor = made  # up to which rounded numbers are written
-            for oh in range(windows):
-                if shall_stop_at(plan, d * rows + oh, plan.size[0] * rows, 1):
-                    return NOTHING
-                grads = source + od * plan.grad_steps[2] + oh * plan.grad_steps[3]
-                where = pointers + od * plan.index_steps[2] + oh * plan.index_steps[3]
+    def kernel(
+        records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+    ) -> int:
+        """Planes ``begin`` to ``end``. Returns the place of the first bad index, or NOTHING."""
+        plan = records[0]
+        size, height, width, rows, columns = plan.itemsize, plan.size[1], plan.size[2], plan.out[1], plan.out[2]
+        storage, row_step, layers = plan.stored, plan.result_steps[3], plan.stride[0]
+        covered = columns * stride
+        overrun = columns % LANES > 0 or covered < width
+        aligned = row_step % 16 == 0 and width * size % 16 == 0
+        past = plan.streaming and plan.plain and aligned and (plan.followed or not overrun)
+        widened = floats + (GATHERED + stride * width + ROOM) * size
+        scratch = widened + (columns + ROOM) * size
+        for p in range(begin, end):
+            source, pointers, target = plane_at(plan, p, grad, indices, result)
+            found = True
+            for d in range(plan.size[0]):
+                od, made = d // layers, target + d * plan.result_steps[2]
+                windows = rows if od < plan.out[0] else 0  # behind the last ones there is nothing
+                streamed = windows if past and made % 16 == 0 else 0
+                if overrun and streamed > 0 and p == end - 1 and od == plan.out[0] - 1:
+                    streamed -= 1  # there may be nothing behind the last row
+                pending = 0
+                cursor = made  # up to which rounded numbers are written
+                for oh in range(windows):
+                    if shall_stop_at(plan, d * rows + oh, plan.size[0] * rows, 1):
+                        return NOTHING
+                    grads = source + od * plan.grad_steps[2] + oh * plan.grad_steps[3]
+                    where = pointers + od * plan.index_steps[2] + oh * plan.index_steps[3]
+                    if not plan.plain:
+                        fetch_row(grads, storage, plan.code, columns, columns, widened, unit)
+                        grads = widened
+                    row, code = (d * height + oh * stride) * width, plan.index_code
+                    at = made + oh * stride * row_step
+                    if layers > 1 and d % layers == 0:
+                        found &= are_inside(where, code, columns, row, stride, width, height * width, layers)
+                    if oh < streamed:
+                        found &= stream_row(grads, where, code, columns, at, row_step, width, row, layers == 1, unit)
+                    elif plan.plain:
+                        found &= lay_row(grads, where, code, columns, at, row_step, width, row, layers == 1, unit)
+                        for r in range(stride):
+                            for w in range(covered, width):
+                                write(at + r * row_step, w, unit)
+                    else:
+                        at = floats + pending * size
+                        found &= lay_row(grads, where, code, columns, at, width * size, width, row, layers == 1, unit)
+                        for r in range(stride):
+                            for w in range(covered, width):
+                                write(at, r * width + w, unit)
+                        pending += stride * width
+                        if pending >= GATHERED:
+                            done = emit(cursor, floats, pending, plan.code, plan.streaming, False, unit)
+                            cursor += done * storage
+                            pending -= done
+                            for i in range(0, pending, LANES):
+                                store(floats, i, load(floats, done + i, unit))
                 if not plan.plain:
-                    fetch_row(grads, storage, plan.code, columns, columns, widened, unit)
-                    grads = widened
-                row, code = (d * height + oh * stride) * width, plan.index_code
-                at = made + oh * stride * row_step
-                if layers > 1 and d % layers == 0:
-                    found &= are_inside(where, code, columns, row, stride, width, height * width, layers)
-                if oh < streamed:
-                    found &= stream_row(grads, where, code, columns, at, row_step, width, row, layers == 1, unit)
-                elif plan.plain:
-                    found &= lay_row(grads, where, code, columns, at, row_step, width, row, layers == 1, unit)
-                    for r in range(stride):
-                        for w in range(covered, width):
-                            write(at + r * row_step, w, unit)
-                else:
-                    at = floats + pending * size
-                    found &= lay_row(grads, where, code, columns, at, width * size, width, row, layers == 1, unit)
-                    for r in range(stride):
-                        for w in range(covered, width):
-                            write(at, r * width + w, unit)
-                    pending += stride * width
-                    if pending >= GATHERED:
-                        done = emit(cursor, floats, pending, plan.code, plan.streaming, False, unit)
-                        cursor += done * storage
-                        pending -= done
-                        for i in range(0, pending, LANES):
-                            store(floats, i, load(floats, done + i, unit))
-            if not plan.plain:
-                emit(cursor, floats, pending, plan.code, plan.streaming, True, unit)
-            for h in range(windows * stride, height):
-                fill_row(made + h * row_step, plan.code, width, unit, plan.streaming)
-        if not found:
-            bad = scatter_astray(plan, source, pointers, target, scratch, unit)
-            if bad != NOTHING:
-                return p * windows_in(plan) + bad
-    if plan.streaming:
-        fence()
-    return NOTHING
+                    emit(cursor, floats, pending, plan.code, plan.streaming, True, unit)
+                for h in range(windows * stride, height):
+                    fill_row(made + h * row_step, plan.code, width, unit, plan.streaming)
+            if not found:
+                bad = scatter_astray(plan, source, pointers, target, scratch, unit)
+                if bad != NOTHING:
+                    return p * windows_in(plan) + bad
+        if plan.streaming:
+            fence()
+        return NOTHING
+
+    kernel.__name__ = kernel.__qualname__ = f"max_touching_{stride}"  # kernels are kept on disk by their names
+    return kernel
 
 
-def max_touching_2(
-    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    return by_tiles(lay_row_2, stream_row_2, records, grad, indices, result, floats, integers, begin, end, unit)
-
-
-def max_touching_3(
-    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    return by_tiles(lay_row_3, stream_row_3, records, grad, indices, result, floats, integers, begin, end, unit)
-
-
-def max_touching_4(
-    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    return by_tiles(lay_row_4, stream_row_4, records, grad, indices, result, floats, integers, begin, end, unit)
+max_touching_2, max_touching_3, max_touching_4 = _kernel(2), _kernel(3), _kernel(4)

@@ -24,6 +24,7 @@ from ..record import FLOAT16, LANES, NOTHING
 from ..rows import fill_row
 from ..runtime.stopping import shall_stop_at
 from .fallback import scatter_astray
+from .planes import plane_at
 from .touching_vectors import are_inside, eight_distances, on_first_line
 
 _INT32 = ir.IntType(32)
@@ -101,10 +102,7 @@ def max_touching_pairs(
     row_step, code, layers = plan.result_steps[3], plan.index_code, plan.stride[0]
     aligned = row_step % 16 == 0 and 2 * width % 16 == 0
     for p in range(begin, end):
-        n, c = p // plan.channels, p % plan.channels
-        source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1]
-        pointers = indices + n * plan.index_steps[0] + c * plan.index_steps[1]
-        target = result + n * plan.result_steps[0] + c * plan.result_steps[1]
+        source, pointers, target = plane_at(plan, p, grad, indices, result)
         found = True
         for d in range(plan.size[0]):
             od, made = d // layers, target + d * plan.result_steps[2]

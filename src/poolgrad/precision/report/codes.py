@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..comparing import opinion
 from ..errors import Bools, Errors, quiet
 from ..histogram import bucket_of
 from ..judges import Judge
@@ -20,7 +19,7 @@ MISMATCH = 0xFF  # a NaN or an Inf that differs
 @quiet
 def codes_of(judge: Judge, errors: Errors) -> tuple[Codes, Bools]:
     """The bytes, and which elements pass."""
-    _, passes, _ = opinion(judge, errors)
+    passes = judge.accepts(errors, errors.relative)
     codes = bucket_of(errors.ulp).astype(np.uint8)
     if judge.judges_elements:
         codes[~passes] |= FAILS

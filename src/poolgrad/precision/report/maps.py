@@ -54,14 +54,9 @@ class Map:
 
 def draw(tensors: Tensors, judge: Judge, lead: tuple[int, ...], grid: Grid) -> Map:
     """The map of one plane."""
-    actual, golden = (_plane(array, lead) for array in (tensors.actual, tensors.golden))
-    shape = grid.rows, grid.columns
-    drawn = Map(
-        np.empty(shape, np.uint8),
-        np.empty(shape, np.uint32),
-        np.empty(shape, actual.dtype.newbyteorder("=")),
-        np.empty(shape, golden.dtype.newbyteorder("=")),
-    )
+    actual, golden = (np.atleast_2d(array[lead]) for array in (tensors.actual, tensors.golden))
+    types = np.dtype(np.uint8), np.dtype(np.uint32), actual.dtype.newbyteorder("="), golden.dtype.newbyteorder("=")
+    drawn = Map(*(np.empty((grid.rows, grid.columns), dtype) for dtype in types))
     for cells, elements in _tiles(grid):
         a, g = (_tile(plane, elements) for plane in (actual, golden))
         by_cell = _by_cell(_codes(judge, a, g), grid)
@@ -73,11 +68,6 @@ def draw(tensors: Tensors, judge: Judge, lead: tuple[int, ...], grid: Grid) -> M
         column = np.arange(offsets.shape[1])[None, :] * grid.cell_width + right
         drawn.actual[cells], drawn.golden[cells] = a[row, column], g[row, column]
     return drawn
-
-
-def _plane(array: Block, lead: tuple[int, ...]) -> Block:
-    plane: Block = array[lead]
-    return plane.reshape((1,) * (2 - plane.ndim) + plane.shape)
 
 
 def _tile(plane: Block, elements: tuple[slice, slice]) -> Block:

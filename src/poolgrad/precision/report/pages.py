@@ -20,7 +20,7 @@ from ..histogram import BUCKETS, bounds_of
 from ..judges import Judge
 from .codes import FAILS, MISMATCH
 from .maps import Grid, Map, draw, grid_over
-from .survey import Planes, Survey, planes_of, survey
+from .survey import Planes, planes_of, survey
 
 # What a page shows: 64 planes of 256 × 256 float32 elements are nearly 38 million bytes before compression.
 MAX_PLANES = 1024
@@ -34,12 +34,24 @@ def page(
     judge: Judge,
     comparison: Comparison,
     names: tuple[str, str],
-    advance: Callable[[int], object] | None = None,
+    advance: Callable[[int], object] = lambda elements: None,
 ) -> Iterator[str]:
     """The report on a finished comparison. ``names`` are those of the actual and of the golden tensor."""
     planes = planes_of(tensors.actual.shape)
     grid = grid_over(planes)
-    found = survey(tensors, judge, planes, _how_many(tensors, planes, grid), advance)
+    counts, shown = survey(tensors, judge, planes, _how_many(tensors, planes, grid), advance)
+    data = {
+        "comparison": comparison.as_data(),
+        "names": names,
+        "share": percent(comparison.count_passed, comparison.count),
+        "judges_elements": judge.judges_elements,
+        "codes": {"fails": FAILS, "mismatch": MISMATCH},
+        "counts": {str(code): int(count) for code, count in enumerate(counts) if count},
+        "bounds": [[str(bound) for bound in bounds_of(bucket)] for bucket in range(BUCKETS)],
+        "planes": {"rows": planes.rows, "columns": planes.columns, "count": planes.count},
+        "grid": {name: getattr(grid, name) for name in ("rows", "columns", "cell_height", "cell_width", "is_reduced")},
+        "shown": [{**plane._asdict(), "lead": planes.lead_of(plane.number)} for plane in shown],
+    }
     text = files(__package__).joinpath
     before, after = (
         Template(text("page.html").read_text("utf-8"))
@@ -47,12 +59,13 @@ def page(
             title=html.escape(f"{comparison.verdict}: {names[0]} by {comparison.standard}"),
             style=text("page.css").read_text("utf-8"),
             script="\n".join(text(name).read_text("utf-8") for name in ("values.js", "map.js", "page.js")),
-            data=_as_json(_data(judge, comparison, names, planes, grid, found)),
+            # It can't end the script element it stands in.
+            data=json.dumps(data, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c"),
         )
         .split(_PLANES_MARK)
     )
     yield before
-    for plane in found.planes:
+    for plane in shown:
         drawn = draw(tensors, judge, planes.lead_of(plane.number), grid)
         yield f'<script type="text/plain" id="plane-{plane.number}">{_packed(drawn, grid)}</script>\n'
     yield after
@@ -62,28 +75,6 @@ def _how_many(tensors: Tensors, planes: Planes, grid: Grid) -> int:
     offset_size = 4 if grid.is_reduced else 0
     per_cell = 1 + offset_size + tensors.actual.dtype.itemsize + tensors.golden.dtype.itemsize
     return max(1, min(MAX_PLANES, planes.count, MAX_BYTES // (per_cell * max(grid.cells, 1))))
-
-
-def _data(
-    judge: Judge, comparison: Comparison, names: tuple[str, str], planes: Planes, grid: Grid, found: Survey
-) -> dict[str, Any]:
-    return {
-        "comparison": comparison.as_data(),
-        "names": names,
-        "share": percent(comparison.count_passed, comparison.count),
-        "judges_elements": judge.judges_elements,
-        "codes": {"fails": FAILS, "mismatch": MISMATCH},
-        "counts": {str(code): int(count) for code, count in enumerate(found.codes) if count},
-        "bounds": [[str(bound) for bound in bounds_of(bucket)] for bucket in range(BUCKETS)],
-        "planes": {"rows": planes.rows, "columns": planes.columns, "count": planes.count},
-        "grid": {name: getattr(grid, name) for name in ("rows", "columns", "cell_height", "cell_width", "is_reduced")},
-        "shown": [{**plane._asdict(), "lead": planes.lead_of(plane.number)} for plane in found.planes],
-    }
-
-
-def _as_json(data: dict[str, Any]) -> str:
-    """JSON that can't end the script element it stands in."""
-    return json.dumps(data, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _packed(drawn: Map, grid: Grid) -> str:

@@ -51,27 +51,21 @@ class PlaneFound(NamedTuple):
     worst: int
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """How many elements have each code, and the worst planes: the more elements that do not pass, the worse."""
-
-    codes: Integers
-    planes: list[PlaneFound]
-
-
 def survey(
-    tensors: Tensors, judge: Judge, planes: Planes, keep: int, advance: Callable[[int], object] | None = None
-) -> Survey:
-    """Look at every element, and keep the ``keep`` worst planes, worst first."""
+    tensors: Tensors, judge: Judge, planes: Planes, keep: int, advance: Callable[[int], object]
+) -> tuple[Integers, list[PlaneFound]]:
+    """How many elements have each code, and the ``keep`` worst planes, worst first.
+
+    The more elements that do not pass, the worse.
+    """
     counts, ranking, start = np.zeros(CODES, np.int64), _Ranking(keep), 0
     for errors, _ in measured(tensors):
         codes, passes = codes_of(judge, errors)
         counts += np.bincount(codes, minlength=CODES)
         ranking.add(start, planes.area, codes, ~passes)
         start += len(codes)
-        if advance is not None:
-            advance(len(codes))
-    return Survey(counts, ranking.best())
+        advance(len(codes))
+    return counts, ranking.best()
 
 
 class _Ranking:
