@@ -89,9 +89,7 @@ class Line:
         """What the line says, and what the windows and the gradient say of the gradient and its indices."""
         operator, by_role = self.operator, self.operator.by_role
         x = by_role[Role.INPUT]
-        given = {
-            p: self._facts(p, text) for p in operator.tensors if (text := self.tensors.get(p.python_name)) is not None
-        }
+        given = {p: self._facts(p, text) for p in operator.tensors if (text := self._text(p)) is not None}
         if x not in given:
             raise BadInput(f"{option(x)} is missing: the shape of the forward input, such as 1,16,4,4")
         common = self._common(given)
