@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from numba import types
+
 from ..jit.halves import load_bfloats, load_halves, store_bfloats, store_halves
-from ..jit.memory import inlined_piece, piece, piece_named
+from ..jit.memory import inlined_piece, piece, piece_named, write_f32
 from ..jit.vectors import load, read, store, transpose, write
-from ..record import BY_ELEMENTS, LANES, READ_BFLOATS, READ_FLOATS
+from ..record import BY_ELEMENTS, FLOAT64, LANES, READ_BFLOATS, READ_FLOATS
 from ..rows import load_row, store_row
 
 
@@ -154,9 +156,9 @@ _give_pixels_of_bfloats = pixels_giver("lanes_give_pixels_of_bfloats", store_bfl
 
 @piece
 def _gather(plan: Any, planes: Any, offset: int, start: int, n: int, target: int, edge: int, unit: Any) -> None:
-    step = plan.grad_steps[4]
+    step, nothing = plan.grad_steps[4], -unit  # rows are widened by an addition, and -0.0 leaves zeros their signs
     for lane in range(LANES):
-        load_row(planes[lane] + offset + start * step, step, plan.code, plan.rounding, edge, n, unit)
+        load_row(planes[lane] + offset + start * step, step, plan.code, plan.rounding, edge, n, nothing)
         for i in range(n):
             write(target, LANES * i + lane, read(edge, i, unit))
 
@@ -187,7 +189,11 @@ def _scatter(plan: Any, planes: Any, offset: int, source: int, n: int, edge: int
     step = LANES * plan.vectors
     for lane in range(LANES):
         for i in range(n):
-            write(edge, i, read(source, step * i + lane, unit))
+            value = read(source, step * i + lane, unit)
+            if plan.code == FLOAT64:
+                write(edge, i, value)
+            else:  # also of planes so large that places need the bits of float64
+                write_f32(edge, 4 * i, types.float32(value))
         store_row(planes[lane] + offset, plan.result_steps[4], plan.code, edge, n, unit)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..geometry import COLUMNS, ROWS
-from ..jit.memory import inlined_piece, piece, read_i64, write_i32, write_i64
+from ..jit.memory import piece, read_i64, write_i32, write_i64
 from ..jit.places import larger, place_at, splat_place, store_places_32, store_places_64
 from ..jit.vectors import itemsize, load, splat, store, type_as
 from ..record import INT32, LANES, NOTHING
@@ -75,11 +75,6 @@ def set_lowest(at: int, number: int, unit: Any) -> None:
         store(at, i + LANES, splat(unit))
 
 
-@inlined_piece
-def leave_row(plan: Any, od: int, oh: int, left: int, row: int, number: int, scratch: Scratch, unit: Any) -> None:
-    """Maxima are what they are."""
-
-
 _give_32, _give_64 = lanes_giver("give_places_32", store_places_32), lanes_giver("give_places_64", store_places_64)
 _give_pixels_32 = pixels_giver("give_pixels_of_places_32", store_places_32)
 _give_pixels_64 = pixels_giver("give_pixels_of_places_64", store_places_64)
@@ -116,14 +111,13 @@ def give_maxima(
     planes = planes_of(plan, result, steps, group)
     offset = od * steps[2] + oh * steps[3] + left * steps[4]
     give_row(plan, planes, offset, scratch.results, n, scratch.edge, unit)
-    if indices:
-        steps = plan.index_steps
-        offset = od * steps[2] + oh * steps[3] + left * steps[4]
-        places = scratch.results + LANES * itemsize(unit)
-        give_places(plan, planes_of(plan, indices, steps, group), offset, places, n, unit)
+    steps = plan.index_steps
+    offset = od * steps[2] + oh * steps[3] + left * steps[4]
+    places = scratch.results + LANES * itemsize(unit)
+    give_places(plan, planes_of(plan, indices, steps, group), offset, places, n, unit)
 
 
-_max_rows = pooling("pooled_maxima", compare_columns, compare_rows, set_lowest, (leave_row, give_maxima))
+_max_rows = pooling("pooled_maxima", compare_columns, compare_rows, set_lowest, give_maxima)
 
 
 def pool_max(
@@ -131,12 +125,4 @@ def pool_max(
 ) -> int:
     """Rows ``begin`` to ``end`` of the results, counted over groups of planes, layers and rows."""
     _max_rows(records[0], x, result, indices, floats, integers, begin, end, unit)
-    return NOTHING
-
-
-def pool_max_values(
-    records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    """The same without indices."""
-    _max_rows(records[0], x, result, begin - begin, floats, integers, begin, end, unit)
     return NOTHING

@@ -25,13 +25,11 @@ class Scratch(NamedTuple):
     results: int  # some rows of the result
     layer: int  # one row for one layer
     kept: int  # rows of the input that are pooled along W, slot by slot
-    counts: int  # what the windows of a tile count along W, and the divisors that follow
-    divisors: int
     firsts: int  # where the windows of a tile begin
     stops: int
     tags: int  # which row a slot keeps
     rows: int  # the rows that are pooled together
-    known: int  # which rows are staged, the scale of the divisors, and the first column of a tile
+    known: int  # which rows are staged, and the first column of a tile
 
 
 @piece
@@ -41,7 +39,6 @@ def carve(plan: Any, floats: int, integers: int) -> Scratch:
     results = edge + max(plan.chunk, plan.longer) * size
     layer = results + plan.longer * LANES * size * plan.vectors
     kept = layer + row
-    counts = kept + plan.depth_slots * plan.row_slots * row
     tags = integers + 16 * tile
     rows = tags + 8 * plan.depth_slots * plan.row_slots
     return Scratch(
@@ -50,8 +47,6 @@ def carve(plan: Any, floats: int, integers: int) -> Scratch:
         results,
         layer,
         kept,
-        counts,
-        counts + (tile + LANES) * size,
         integers,
         integers + 8 * tile,
         tags,
@@ -73,10 +68,10 @@ def places_in_window(plan: Any, axis: int, o: int) -> tuple[int, int]:
 def tabulate_columns(plan: Any, left: int, number: int, scratch: Scratch) -> None:
     """Where the windows of a tile begin and stop, and the first column of all; with dilation it need not be the first
     window's."""
-    write_i64(scratch.known, 24, plan.size[COLUMNS])
+    write_i64(scratch.known, 16, plan.size[COLUMNS])
     for i in range(number):
         first, stop = places_in_window(plan, COLUMNS, left + i)
-        write_i64(scratch.known, 24, min(first, read_i64(scratch.known, 24)))
+        write_i64(scratch.known, 16, min(first, read_i64(scratch.known, 16)))
         write_i64(scratch.firsts, 8 * i, first)
         write_i64(scratch.stops, 8 * i, stop)
 
@@ -103,9 +98,9 @@ def stage(plan: Any, planes: Any, row: int, scratch: Scratch, unit: Any) -> int:
     return scratch.staged + (row - first) * width * LANES * plan.itemsize
 
 
-def pooling(name: str, pool_columns: Any, pool_rows: Any, set_nothing: Any, finish: Any) -> Any:
+def pooling(name: str, pool_columns: Any, pool_rows: Any, set_nothing: Any, give: Any) -> Any:
     """What makes rows of results. It is made of functions that pool windows along W out of a chunk of a row, pool rows,
-    set a row to what windows without elements give, and finish rows of results and give them out."""
+    set a row to what windows without elements give, and give rows of results out."""
 
     @piece_named(f"{name}_row")
     def make_row(plan: Any, planes: Any, d: int, h: int, at: int, number: int, scratch: Scratch, unit: Any) -> None:
@@ -118,7 +113,7 @@ def pooling(name: str, pool_columns: Any, pool_rows: Any, set_nothing: Any, fini
             pool_columns(plan, at, staged, base - base, plan.size[COLUMNS], base, base - base, number, scratch, unit)
             return
         offset, low = d * plan.grad_steps[2] + h * plan.grad_steps[3], base - base
-        begin, stop = read_i64(scratch.known, 24), read_i64(scratch.stops, 8 * (number - 1))
+        begin, stop = read_i64(scratch.known, 16), read_i64(scratch.stops, 8 * (number - 1))
         while begin < stop:
             end = min(begin + plan.chunk, stop)
             take_row(plan, planes, offset, begin, end - begin, scratch.staged, scratch.edge, unit)
@@ -130,7 +125,7 @@ def pooling(name: str, pool_columns: Any, pool_rows: Any, set_nothing: Any, fini
     def make_windows(
         plan: Any, planes: Any, od: int, oh: int, into: int, number: int, scratch: Scratch, unit: Any
     ) -> None:
-        """A row of the result but for what ``finish`` does."""
+        """A row of the result."""
         layers_from, layers_to = places_in_window(plan, DEPTH, od)
         first, stop = places_in_window(plan, ROWS, oh)
         by_layers, by_rows = plan.dilation[DEPTH], plan.dilation[ROWS]
@@ -175,7 +170,6 @@ def pooling(name: str, pool_columns: Any, pool_rows: Any, set_nothing: Any, fini
                 break
             number, group, row = min(plan.tile, width - left), NOTHING, begin
             tabulate_columns(plan, left, number, scratch)
-            write_i64(scratch.known, 16, 0)
             while row < end:
                 if row // rows_per_group != group:
                     group = row // rows_per_group
@@ -190,9 +184,7 @@ def pooling(name: str, pool_columns: Any, pool_rows: Any, set_nothing: Any, fini
                     od, oh = (row + i) % rows_per_group // height, (row + i) % height
                     into = scratch.results + i * number * LANES * plan.itemsize * plan.vectors
                     make_windows(plan, sources, od, oh, into, number, scratch, unit)
-                    finish_row(plan, od, oh, left, into, number, scratch, unit)
                 give(plan, of, row % rows_per_group, left, some * number, result, indices, scratch, unit)
                 row += some
 
-    finish_row, give = finish
     return rows

@@ -1,0 +1,157 @@
+"""Maxima and their places: the reference's, bit for bit, whatever the windows, types, layouts, threads and limits."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from kernels.test_paths import with_limits
+from oracle import DTYPES, INDEX_DTYPES, LAYOUTS, Guarded, assert_same_bits
+
+import poolgrad
+from poolgrad.operators.max_pool2d_with_indices import OPERATOR
+from poolgrad.plans import forward
+from poolgrad.run.calls import call, forget_calls
+from poolgrad.selftest import reference
+
+Array = np.ndarray[Any, Any]
+pytestmark = pytest.mark.usefixtures("guarded_scratch")
+
+# The same over D, H and W, without a contract: for the kernel all three axes are alike.
+VOLUMES = dataclasses.replace(
+    OPERATOR, name="MaxPool3d", axes="DHW", rows=(), channels_last="NDHWC", default_format="ND"
+)
+
+# Sizes, kernel, stride, padding, dilation, ceil mode.
+PLANES = [
+    ((8, 10), (2, 2), (2, 2), (0, 0), (1, 1), False),
+    ((9, 21), (3, 3), (2, 2), (1, 1), (1, 1), False),
+    ((9, 40), (3, 3), (1, 1), (1, 1), (1, 1), False),
+    ((7, 7), (3, 3), (1, 1), (1, 1), (1, 1), False),
+    ((5, 1), (3, 1), (1, 1), (1, 0), (1, 1), False),
+    ((1, 5), (1, 2), (1, 3), (0, 1), (1, 1), True),
+    ((11, 9), (3, 2), (2, 1), (1, 1), (2, 3), False),
+    ((12, 30), (2, 4), (3, 5), (0, 0), (1, 4), True),
+    ((40, 17), (40, 17), (1, 1), (0, 0), (1, 1), False),
+    ((50, 8), (35, 3), (1, 2), (17, 1), (1, 1), False),
+    ((9, 9), (2, 2), (3, 3), (1, 1), (1, 1), True),
+]
+DEEP = [
+    ((4, 6, 8), (2, 2, 2), (2, 2, 2), (0, 0, 0), (1, 1, 1), False),
+    ((5, 7, 9), (3, 3, 3), (2, 2, 2), (1, 1, 1), (1, 1, 1), True),
+    ((5, 7, 18), (3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), False),
+    ((7, 9, 11), (2, 3, 2), (1, 2, 3), (1, 1, 0), (2, 2, 3), False),
+    ((4, 9, 5), (4, 9, 5), (1, 1, 1), (0, 0, 0), (1, 1, 1), False),
+]
+# Chunks, tiles and results of a vector or two; rows that are made anew each time; places of 64 bits.
+LIMITS: list[dict[str, int]] = [
+    {},
+    {"CHUNK": 9, "TILE": 3, "RESULTS": 1},
+    {"MOST_ROWS_KEPT": 1},
+    {"CHUNK": 16, "MOST_ROWS_KEPT": 0},
+    {"LARGEST_PLANE": 3},
+]
+
+
+def numbers(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Few different ones, so that many are equal; NaN, infinities and zeros of both signs among them."""
+    random = np.random.default_rng(math.prod(shape))
+    values = random.integers(-2, 3, shape).astype(np.float64)
+    for strange in (np.nan, -np.inf, np.inf, -0.0):
+        values[random.random(shape) < 0.04] = strange
+    values[..., : shape[-1] // 3] = -np.inf
+    return values.astype(dtype)
+
+
+def expected(x: Array, case: Any) -> tuple[Array, Array]:
+    sizes, kernel, stride, pad, dilation, ceil = case
+    places = reference.max_pool_indices(x, kernel, stride, pad, dilation, ceil)
+    flat = x.reshape(*x.shape[: -len(sizes)], -1)
+    found = np.take_along_axis(flat, places.reshape(*flat.shape[:-1], -1), -1)
+    return found.reshape(places.shape), places
+
+
+def pool(x: Array, case: Any, out: tuple[Array, Array]) -> Any:
+    sizes, kernel, stride, pad, dilation, ceil = case
+    operator = OPERATOR if len(sizes) == 2 else VOLUMES
+    return call(operator, (x,), (kernel, stride, pad, dilation, ceil), None, out)
+
+
+def check(case: Any, lead: tuple[int, ...], dtype: Any, index: Any, layouts: Any) -> None:
+    x = numbers((*lead, *case[0]), dtype)
+    values, places = expected(x, case)
+    of_x, of_values, of_places = layouts
+    out = Guarded(values.shape, dtype, of_values), Guarded(places.shape, index, of_places)
+    pool(Guarded.holding(x, of_x).array, case, (out[0].array, out[1].array))
+    assert np.array_equal(out[1].array, places)
+    assert_same_bits(np.ascontiguousarray(out[0].array), values)
+    for result in out:
+        result.assert_untouched()
+
+
+@pytest.fixture(autouse=True)
+def threads() -> Iterator[None]:
+    before = poolgrad.get_num_threads()
+    yield
+    poolgrad.set_num_threads(before)
+
+
+@pytest.mark.parametrize("case", PLANES + DEEP, ids=str)
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+def test_windows_and_limits(case: Any, limits: dict[str, int], monkeypatch: Any) -> None:
+    for name, value in limits.items():
+        monkeypatch.setattr(forward, name, value)
+    with_limits(monkeypatch, {"BYTES_PER_PART": 1})
+    for number in (1, 3):
+        poolgrad.set_num_threads(number)
+        forget_calls()
+        for lead in ((2, 5), (1, 8)):
+            check(case, lead, np.dtype(np.float32), INDEX_DTYPES[1], ("plain", "plain", "plain"))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("index", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("case", [PLANES[1], PLANES[6], DEEP[1]], ids=str)
+def test_types_and_layouts(case: Any, index: Any, dtype: Any) -> None:
+    for channels in (3, 9, 16):
+        for layout in LAYOUTS:
+            for layouts in (
+                (layout,) * 3,
+                (layout, "plain", "plain"),
+                ("plain", layout, "plain"),
+                ("plain", "plain", layout),
+            ):
+                check(case, (2, channels), dtype, index, layouts)
+
+
+def test_all_of_a_window_is_one_value() -> None:
+    """The first element is the maximum, also where all of it is -Inf; of NaN it is the last."""
+    for value, place in ((1.0, 0), (-np.inf, 0), (np.nan, 8)):
+        x = np.full((1, 1, 3, 3), value, np.float32)
+        found, indices = poolgrad.max_pool2d_with_indices(x, 3)
+        assert_same_bits(found.ravel(), x[0, 0, 0, :1])
+        assert indices.item() == place
+
+
+def test_scratch_is_bounded() -> None:
+    """Windows whose rows lie far apart, on rows that are long."""
+    case = ((1, 3000), (31, 3), (1, 1), (15, 1), (100, 1), False)
+    x = np.zeros((1, 1, 3001, 3000), np.float32)
+    made = []
+    original = forward.Plan
+
+    def recorded(*arguments: Any) -> Any:
+        made.append(original(*arguments))
+        return made[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forward, "Plan", recorded)
+        forget_calls()
+        poolgrad.max_pool2d_with_indices(x, case[1], 1, case[3], case[4])
+    assert made
+    assert made[0].scratch_bytes <= 64 << 20
+    assert made[0].part_bytes <= 2 << 20
