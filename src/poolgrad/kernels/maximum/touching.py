@@ -65,15 +65,14 @@ def _row_layer(stride: int) -> Any:
         while i < n:
             i = min(i, n - LANES)
             gradient, distance, more = eight_windows(grads, indices, code, i, row + stride * i, unit)
-            if checks:
-                beyond = or_ints(beyond, more)
-                worst = larger(worst, on_first_line(distance, windows, next_line, stride))
+            beyond = or_ints(beyond, more)
+            worst = larger(worst, on_first_line(distance, windows, next_line, stride))
             gradients = interleaved(gradient, gradient, stride, 0)
             distances = interleaved(distance, distance, stride, 0)
             for r in range(stride):
                 store_line(target + r * pitch, stride * i, named(gradients, distances, r * width))
             i += LANES
-        return all_below(worst, stride) and not any_bits(beyond)
+        return not checks or (all_below(worst, stride) and not any_bits(beyond))
 
     return lay_row
 
