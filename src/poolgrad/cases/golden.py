@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from .. import __version__
@@ -133,6 +133,9 @@ def _look_for_space(cases: Sequence[Case], root: Path) -> None:
         raise BadFile(f"{root} can't be written: {error.strerror or error}") from error
 
 
+LOOK_AGAIN = 0.2  # seconds
+
+
 class _Stopped(Exception):
     """Someone pressed Ctrl-C, or another worker failed."""
 
@@ -196,7 +199,10 @@ def _schedule(
             submit(work, work.run, piece, pause)
         if not running:
             return
-        future = done.get()
+        try:  # again and again: a signal that comes just before the wait would be seen after it only
+            future = done.get(timeout=LOOK_AGAIN)
+        except Empty:
+            continue
         work, record = running.pop(future), future.result()
         if record is not None:
             yield work, record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ from ..precision import Comparison, NotComparable
 from ..precision.comparing import Tensors, judge_tensors
 from ..precision.limits import WITH_THIRD_PARTY
 from .data import Array
-from .golden import Entry
+from .golden import LOOK_AGAIN, Entry
 from .judging import surprise
 from .lines import digest
 from .model import Case
@@ -79,7 +80,11 @@ def verify(
 
     pool = ThreadPoolExecutor(jobs, "verify")
     try:
-        yield from pool.map(one, cases)
+        for future in [pool.submit(one, case) for case in cases]:
+            while not future.done():
+                with contextlib.suppress(TimeoutError):
+                    future.exception(LOOK_AGAIN)
+            yield future.result()
     finally:
         stop.set()
         pool.shutdown(cancel_futures=True)
