@@ -79,7 +79,6 @@ class Operator:
     sample: Sample = field(repr=False)
     # What results are like that nobody gave, as far as the call's other arguments tell.
     results: Callable[[Call], tuple[Tensor, ...]] = field(default=gradient_of_input, repr=False)
-    format_without_batch: str = ""  # of these tensors if they have no batch axis, where it is another
     channels_last: str = ""  # the format that it takes with channels last, if it does
     # What the first tensor is rounded to before anything else ("computed in X"); None where the product refuses that.
     rounding: Callable[[Call], str | None] = field(default=lambda call: "kept", repr=False)
@@ -95,10 +94,6 @@ class Operator:
     @cached_property
     def python_name(self) -> str:
         return snake_case(self.name.removeprefix("aclnn"))
-
-    def usual_format(self, rank: int) -> str:
-        """The format of tensors whose format nobody names."""
-        return (rank == len(self.axes) + 1 and self.format_without_batch) or self.default_format
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
