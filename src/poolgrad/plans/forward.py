@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..base.dtypes import FLOAT64
+from ..base.dtypes import FLOAT32, FLOAT64
 from ..base.tensor import Planes, as_planes, contiguous_strides
 from ..base.windows import COUNT_ONE, FIXED, Axis, whole
 from ..contract.engine import Call
@@ -27,6 +27,9 @@ CHUNK, TILE, RESULTS, MOST_ROWS_KEPT = 512, 1024, 256, 32
 def plan_maximum(call: Call, threads: int) -> Plan:
     """Maxima of the windows of one to three axes, and where they stand."""
     x, outputs = call.operator.by_role[Role.INPUT], call.operator.outputs
+    names = (x.name, *(p.name for p in outputs))
+    if not call.tensor(x).count:  # outputs may have any shape then
+        return Plan(call, "", FLOAT32.name, np.zeros(1, RECORD), names, 0, 1, 0, 0)
     windows, record = call.operator.windows(call), np.zeros(1, RECORD)
     depth, rows, columns = axes = (*[whole(1)] * (3 - len(windows)), *(w.axis(COUNT_ONE) for w in windows))
     source, target, layout = call.tensor(x), call.tensor(Role.RESULT), layout_of(call)
@@ -56,7 +59,6 @@ def plan_maximum(call: Call, threads: int) -> Plan:
     units = groups * depth.out * rows.out if target.count else 0
     parts = parts_for(threads, max(units, 1), *tensors)
     floats, integers = _scratch(record, axes, min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts))
-    names = (x.name, *(p.name for p in outputs))
     return Plan(call, "pool_max" if units else "", compute, record, names, units, parts, floats, integers)
 
 
