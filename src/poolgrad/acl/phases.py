@@ -18,5 +18,7 @@ aclnnMaxPool2dWithIndicesGetWorkspaceSize = _PHASES["aclnnMaxPool2dWithIndicesGe
 aclnnMaxPool2dWithIndices = _PHASES["aclnnMaxPool2dWithIndices"]
 aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize = _PHASES["aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize"]
 aclnnMaxPool2dWithIndicesBackward = _PHASES["aclnnMaxPool2dWithIndicesBackward"]
+aclnnMaxPool3dWithArgmaxGetWorkspaceSize = _PHASES["aclnnMaxPool3dWithArgmaxGetWorkspaceSize"]
+aclnnMaxPool3dWithArgmax = _PHASES["aclnnMaxPool3dWithArgmax"]
 aclnnMaxPool3dWithArgmaxBackwardGetWorkspaceSize = _PHASES["aclnnMaxPool3dWithArgmaxBackwardGetWorkspaceSize"]
 aclnnMaxPool3dWithArgmaxBackward = _PHASES["aclnnMaxPool3dWithArgmaxBackward"]

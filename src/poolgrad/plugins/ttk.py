@@ -81,6 +81,7 @@ __spec__ = {  # type: ignore[assignment] # Python has another use for this name,
     "aclnnAvgPool3dBackward": "AvgPool3dBackward",
     "aclnnMaxPool2dWithIndices": "MaxPool2dWithIndices",
     "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
+    "aclnnMaxPool3dWithArgmax": "MaxPool3dWithArgmax",
     "aclnnMaxPool3dWithArgmaxBackward": "MaxPool3dWithArgmaxBackward",
 }
 
@@ -115,6 +116,10 @@ class MaxPool2dWithIndices(_Golden):
 
 class MaxPool2dWithIndicesBackward(_WithIndices):
     operator = "aclnnMaxPool2dWithIndicesBackward"
+
+
+class MaxPool3dWithArgmax(_Golden):
+    operator = "aclnnMaxPool3dWithArgmax"
 
 
 class MaxPool3dWithArgmaxBackward(_WithIndices):

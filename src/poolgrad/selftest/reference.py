@@ -372,6 +372,9 @@ def max_pool2d_with_indices(
     return _at(x, indices, len(kernel_size)), indices
 
 
+max_pool3d_with_argmax = max_pool2d_with_indices
+
+
 def _at(x: Array, indices: Array, axes: int) -> Array:
     """What stands where the indices point to, each in its own plane or volume."""
     planes, places = x.reshape(*x.shape[:-axes], -1), indices.reshape(*x.shape[:-axes], -1)
