@@ -2,6 +2,7 @@
 
 from .operators.adaptive_avg_pool2d_backward import adaptive_avg_pool2d_backward as adaptive_avg_pool2d_backward
 from .operators.adaptive_avg_pool3d_backward import adaptive_avg_pool3d_backward as adaptive_avg_pool3d_backward
+from .operators.adaptive_max_pool2d import adaptive_max_pool2d as adaptive_max_pool2d
 from .operators.adaptive_max_pool2d_backward import adaptive_max_pool2d_backward as adaptive_max_pool2d_backward
 from .operators.adaptive_max_pool3d_backward import adaptive_max_pool3d_backward as adaptive_max_pool3d_backward
 from .operators.avg_pool2d_backward import avg_pool2d_backward as avg_pool2d_backward
@@ -18,6 +19,7 @@ from .operators.max_pool3d_with_argmax_backward import (
 __all__ = [
     "adaptive_avg_pool2d_backward",
     "adaptive_avg_pool3d_backward",
+    "adaptive_max_pool2d",
     "adaptive_max_pool2d_backward",
     "adaptive_max_pool3d_backward",
     "avg_pool2d_backward",

@@ -75,6 +75,7 @@ def _formats(operator: Operator, named: Mapping[str, Any]) -> dict[str, str] | N
 __spec__ = {  # type: ignore[assignment] # Python has another use for this name, TTK this one
     "aclnnAdaptiveAvgPool2dBackward": "AdaptiveAvgPool2dBackward",
     "aclnnAdaptiveAvgPool3dBackward": "AdaptiveAvgPool3dBackward",
+    "aclnnAdaptiveMaxPool2d": "AdaptiveMaxPool2d",
     "aclnnAdaptiveMaxPool2dBackward": "AdaptiveMaxPool2dBackward",
     "aclnnAdaptiveMaxPool3dBackward": "AdaptiveMaxPool3dBackward",
     "aclnnAvgPool2dBackward": "AvgPool2dBackward",
@@ -92,6 +93,10 @@ class AdaptiveAvgPool2dBackward(_Golden):
 
 class AdaptiveAvgPool3dBackward(_Golden):
     operator = "aclnnAdaptiveAvgPool3dBackward"
+
+
+class AdaptiveMaxPool2d(_Golden):
+    operator = "aclnnAdaptiveMaxPool2d"
 
 
 class AdaptiveMaxPool2dBackward(_WithIndices):

@@ -388,6 +388,12 @@ def adaptive_max_pool_indices(x: Array, output_size: Sequence[int]) -> Array:
     return _indices_of_maxima(x, [[list(range(window.start, window.stop)) for window in axis] for axis in axes])
 
 
+def adaptive_max_pool2d(x: Array, output_size: Sequence[int]) -> tuple[Array, Array]:
+    """The maxima of adaptive windows over as many axes as the output size has, and where they lie."""
+    indices = adaptive_max_pool_indices(x, output_size)
+    return _at(x, indices, len(output_size)), indices
+
+
 @quiet
 def _indices_of_maxima(x: Array, axes: list[list[list[int]]]) -> Array:
     count, outs = len(axes), [len(windows) for windows in axes]
