@@ -316,7 +316,9 @@ def no_negative_dims(parameters: Sequence[Parameter], *, source: str = DOCUMENT)
 # Rows about int arrays and numbers.
 
 
-def length_in(parameter: Parameter, allowed: tuple[int, ...]) -> Check:
+def length_in(
+    parameter: Parameter, allowed: tuple[int, ...], *, on: Products = EVERYWHERE, source: str = DOCUMENT
+) -> Check:
     name = parameter.name
 
     def test(call: Call) -> Broken | None:
@@ -324,10 +326,10 @@ def length_in(parameter: Parameter, allowed: tuple[int, ...]) -> Check:
         if value is None or len(call.ints(name)) in allowed:  # null is another row's matter
             return None
         each_axis = joined(f"one for {letter}" for letter in call.operator.axes)
-        change = f"Pass one value, or {each_axis}."
+        change = f"Pass {'one value, or ' if 1 in allowed else ''}{each_axis}."
         return Broken(name, f"{listed(allowed)} values", f"{len(call.ints(name))}", change)
 
-    return Check(f"{name}-length", f"{name} has {listed(allowed)} values", test)
+    return Check(f"{name}-length", f"{name} has {listed(allowed)} values", test, on=on, source=source)
 
 
 def each(
