@@ -4,6 +4,7 @@ from .operators.adaptive_avg_pool2d_backward import adaptive_avg_pool2d_backward
 from .operators.adaptive_avg_pool3d_backward import adaptive_avg_pool3d_backward as adaptive_avg_pool3d_backward
 from .operators.adaptive_max_pool2d import adaptive_max_pool2d as adaptive_max_pool2d
 from .operators.adaptive_max_pool2d_backward import adaptive_max_pool2d_backward as adaptive_max_pool2d_backward
+from .operators.adaptive_max_pool3d import adaptive_max_pool3d as adaptive_max_pool3d
 from .operators.adaptive_max_pool3d_backward import adaptive_max_pool3d_backward as adaptive_max_pool3d_backward
 from .operators.avg_pool2d_backward import avg_pool2d_backward as avg_pool2d_backward
 from .operators.avg_pool3d_backward import avg_pool3d_backward as avg_pool3d_backward
@@ -21,6 +22,7 @@ __all__ = [
     "adaptive_avg_pool3d_backward",
     "adaptive_max_pool2d",
     "adaptive_max_pool2d_backward",
+    "adaptive_max_pool3d",
     "adaptive_max_pool3d_backward",
     "avg_pool2d_backward",
     "avg_pool3d_backward",

@@ -77,6 +77,7 @@ __spec__ = {  # type: ignore[assignment] # Python has another use for this name,
     "aclnnAdaptiveAvgPool3dBackward": "AdaptiveAvgPool3dBackward",
     "aclnnAdaptiveMaxPool2d": "AdaptiveMaxPool2d",
     "aclnnAdaptiveMaxPool2dBackward": "AdaptiveMaxPool2dBackward",
+    "aclnnAdaptiveMaxPool3d": "AdaptiveMaxPool3d",
     "aclnnAdaptiveMaxPool3dBackward": "AdaptiveMaxPool3dBackward",
     "aclnnAvgPool2dBackward": "AvgPool2dBackward",
     "aclnnAvgPool3dBackward": "AvgPool3dBackward",
@@ -101,6 +102,10 @@ class AdaptiveMaxPool2d(_Golden):
 
 class AdaptiveMaxPool2dBackward(_WithIndices):
     operator = "aclnnAdaptiveMaxPool2dBackward"
+
+
+class AdaptiveMaxPool3d(_Golden):
+    operator = "aclnnAdaptiveMaxPool3d"
 
 
 class AdaptiveMaxPool3dBackward(_WithIndices):

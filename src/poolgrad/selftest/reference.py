@@ -394,6 +394,9 @@ def adaptive_max_pool2d(x: Array, output_size: Sequence[int]) -> tuple[Array, Ar
     return _at(x, indices, len(output_size)), indices
 
 
+adaptive_max_pool3d = adaptive_max_pool2d
+
+
 @quiet
 def _indices_of_maxima(x: Array, axes: list[list[list[int]]]) -> Array:
     count, outs = len(axes), [len(windows) for windows in axes]
