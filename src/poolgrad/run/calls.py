@@ -135,6 +135,8 @@ def _call(
         for p, value in given.items()
         if value is not None and not _is_shape(p, value)
     }
+    if not data_format:
+        found = {name: _in_usual_format(operator, array) for name, array in found.items()}
     values |= {p.name: found[p.name].tensor if p.name in found else None for p in operator.tensors}
     leader = values[operator.inputs[0].name]  # whose type shapes and results have that nobody describes
     if isinstance(leader, Tensor):
@@ -160,6 +162,13 @@ def _call(
     if prepared.task is not None:
         _run(prepared.task, {name: found[name].address for name in plan.tensors})
     return out
+
+
+def _in_usual_format(operator: Operator, array: adapters.Array) -> adapters.Array:
+    format = operator.usual_format(array.tensor.rank)
+    if format == array.tensor.format:
+        return array
+    return array._replace(tensor=dataclasses.replace(array.tensor, format=format))
 
 
 def _outputs(operator: Operator, out: Any) -> tuple[Any, ...]:
