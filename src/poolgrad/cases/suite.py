@@ -190,6 +190,20 @@ class Suite:
         self.add("nan", "NaN reaches its window and nothing else", **{averaged: {"values": math.nan}})
         self.add("inf", "Inf stays Inf, and does not become NaN", **{averaged: {"values": math.inf}})
 
+    def divisors(self) -> None:
+        """What the sums of fixed windows are divided by."""
+        pooled, last, window = self.pooled, self.last, self.windows(3, 2, 1)
+        ceil, count, divisor = self.names(Role.CEIL_MODE, Role.COUNT_INCLUDE_PAD, Role.DIVISOR)
+        odd, even = (2, 3, *last(5, 9, 7)), (2, 3, *last(8, 8, 8))
+        for include in (True, False):
+            word, numbers = "counts" if include else "does-not-count", window | {count: include}
+            pooled(f"divisor-0-padding-{word}", f"{divisor} 0 means none", odd, **numbers)
+            why = "ceil mode's last window is cut off at input plus padding"
+            pooled(f"ceil-padding-{word}", why, even, **numbers, **{ceil: True})
+            why = f"a given divisor makes {count} irrelevant"
+            pooled(f"divisor-5-padding-{word}", why, odd, **numbers, **{divisor: 5})
+        pooled("divisor-negative", "a divisor may be negative", even, **{divisor: -3})
+
     def maxima(self) -> None:
         """Numbers of every kind, and indices, where these are given."""
         add, (x,) = self.add, self.names(Role.INPUT)

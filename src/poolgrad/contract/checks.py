@@ -5,7 +5,7 @@ Rows run in order, so a check may rely on what the rows before it have settled (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..base import status
@@ -223,6 +223,23 @@ def format_needs_rank(
         return None
 
     return Check(f"{needed}-rank", f"format {needed} goes with rank {rank}", test, source=source)
+
+
+def rank_needs_format(
+    x: Parameter, parameters: Sequence[Parameter], needed: Mapping[int, str], *, source: str = DOCUMENT
+) -> Check:
+    """All these tensors have the format that goes with the rank of ``x``; other ranks are another row's matter."""
+
+    def test(call: Call) -> Broken | None:
+        rank = call.tensor(x).rank
+        for p in parameters:
+            format = call.tensor(p).format
+            if format != needed.get(rank, format):
+                return Broken(p.name, f"format {needed[rank]} with rank {rank}", format, f"Use {needed[rank]}.")
+        return None
+
+    says = joined(f"rank {rank} goes with {format}" for rank, format in needed.items())
+    return Check("rank-format", says, test, source=source)
 
 
 def same(what: str, one_of: Parameter, like: Parameter, *, on: Products = EVERYWHERE, source: str = DOCUMENT) -> Check:
