@@ -4,6 +4,7 @@ from .operators.adaptive_avg_pool2d_backward import adaptive_avg_pool2d_backward
 from .operators.adaptive_avg_pool3d_backward import adaptive_avg_pool3d_backward as adaptive_avg_pool3d_backward
 from .operators.adaptive_max_pool2d_backward import adaptive_max_pool2d_backward as adaptive_max_pool2d_backward
 from .operators.adaptive_max_pool3d_backward import adaptive_max_pool3d_backward as adaptive_max_pool3d_backward
+from .operators.avg_pool2d import avg_pool2d as avg_pool2d
 from .operators.avg_pool2d_backward import avg_pool2d_backward as avg_pool2d_backward
 from .operators.avg_pool3d_backward import avg_pool3d_backward as avg_pool3d_backward
 from .operators.max_pool2d_with_indices import max_pool2d_with_indices as max_pool2d_with_indices
@@ -19,6 +20,7 @@ __all__ = [
     "adaptive_avg_pool3d_backward",
     "adaptive_max_pool2d_backward",
     "adaptive_max_pool3d_backward",
+    "avg_pool2d",
     "avg_pool2d_backward",
     "avg_pool3d_backward",
     "max_pool2d_with_indices",

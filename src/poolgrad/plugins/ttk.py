@@ -77,6 +77,7 @@ __spec__ = {  # type: ignore[assignment] # Python has another use for this name,
     "aclnnAdaptiveAvgPool3dBackward": "AdaptiveAvgPool3dBackward",
     "aclnnAdaptiveMaxPool2dBackward": "AdaptiveMaxPool2dBackward",
     "aclnnAdaptiveMaxPool3dBackward": "AdaptiveMaxPool3dBackward",
+    "aclnnAvgPool2d": "AvgPool2d",
     "aclnnAvgPool2dBackward": "AvgPool2dBackward",
     "aclnnAvgPool3dBackward": "AvgPool3dBackward",
     "aclnnMaxPool2dWithIndices": "MaxPool2dWithIndices",
@@ -99,6 +100,10 @@ class AdaptiveMaxPool2dBackward(_WithIndices):
 
 class AdaptiveMaxPool3dBackward(_WithIndices):
     operator = "aclnnAdaptiveMaxPool3dBackward"
+
+
+class AvgPool2d(_Golden):
+    operator = "aclnnAvgPool2d"
 
 
 class AvgPool2dBackward(_Golden):
