@@ -129,8 +129,8 @@ class Suite:
 
     # What is accepted.
 
-    def fixed_windows(self) -> None:
-        """Windows of every kind."""
+    def fixed_windows(self, *, beyond_input: bool = True) -> None:
+        """Windows of every kind; some operators take no kernel that is larger than the input."""
         pooled, last, windows, ones = self.pooled, self.last, self.windows, (1,) * self.axes
         kernel, stride, pad, ceil = self.names(Role.KERNEL, Role.STRIDE, Role.PADDING, Role.CEIL_MODE)
         self.overlapping("overlap", "an element is in many windows")
@@ -148,7 +148,9 @@ class Suite:
         pooled("gaps", why, (1, 2, *last(11, 11, 11)), **{stride: last(4, 5, 4)})
         pooled("global", "one window over all of it", (2, 3, *last(3, 5, 7)), **{kernel: last(3, 5, 7)})
         pooled("one-element", "the smallest tensors there are", (1, 1, *ones), **windows(1, 1, 0))
-        pooled("kernel-beyond-input", "only padding makes it fit", (1, 2, *last(3, 3, 3)), **windows(5, 1, 2))
+        status = {} if beyond_input else {"status": ACLNN_ERR_PARAM_INVALID}
+        why = "only padding makes it fit"
+        pooled("kernel-beyond-input", why, (1, 2, *last(3, 3, 3)), **windows(5, 1, 2), **status)
         odd = {kernel: last(2, 3, 4), stride: last(1, 2, 3), pad: last(1, 1, 2)}
         pooled("odd-sizes", "no size is a multiple of anything", (3, 5, *last(5, 17, 13)), **odd)
 

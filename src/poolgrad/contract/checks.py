@@ -336,7 +336,7 @@ def length_in(parameter: Parameter, allowed: tuple[int, ...]) -> Check:
         if value is None or len(call.ints(name)) in allowed:  # null is another row's matter
             return None
         each_axis = joined(f"one for {letter}" for letter in call.operator.axes)
-        change = f"Pass one value, or {each_axis}."
+        change = f"Pass one value, or {each_axis}." if 1 in allowed else f"Pass {each_axis}."
         return Broken(name, f"{listed(allowed)} values", f"{len(call.ints(name))}", change)
 
     return Check(f"{name}-length", f"{name} has {listed(allowed)} values", test)
@@ -385,6 +385,20 @@ def at_most_half(parameter: Parameter, whole: Parameter, *, source: str = DOCUME
         return Broken(name, f"at most half of {of} {shown(limits)}", shown(values), f"Use {name} up to {most}.")
 
     return Check(f"{name}-half", f"{name} is at most half of {of}", test, source=source)
+
+
+def at_most_input(parameter: Parameter, x: Parameter, *, source: str = DOCUMENT) -> Check:
+    """Each value is at most the size of its axis, padding not counted."""
+    name, of = parameter.name, x.name
+
+    def test(call: Call) -> Broken | None:
+        axes = len(call.operator.axes)
+        values, sizes = spread(call.ints(parameter), axes), call.tensor(x).shape[-axes:]
+        if all(v <= size for v, size in zip(values, sizes, strict=True)):
+            return None
+        return Broken(name, f"at most the sizes of {of}, {shown(sizes)}", shown(values), f"Use a smaller {name}.")
+
+    return Check(f"{name}-input", f"{name} is at most the size of {of} along each axis", test, source=source)
 
 
 def between(parameter: Parameter, low: int, high: int, *, on: Products = EVERYWHERE) -> Check:
