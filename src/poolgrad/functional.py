@@ -6,6 +6,7 @@ from .operators.adaptive_max_pool2d_backward import adaptive_max_pool2d_backward
 from .operators.adaptive_max_pool3d_backward import adaptive_max_pool3d_backward as adaptive_max_pool3d_backward
 from .operators.avg_pool2d import avg_pool2d as avg_pool2d
 from .operators.avg_pool2d_backward import avg_pool2d_backward as avg_pool2d_backward
+from .operators.avg_pool3d import avg_pool3d as avg_pool3d
 from .operators.avg_pool3d_backward import avg_pool3d_backward as avg_pool3d_backward
 from .operators.max_pool2d_with_indices import max_pool2d_with_indices as max_pool2d_with_indices
 from .operators.max_pool2d_with_indices_backward import (
@@ -22,6 +23,7 @@ __all__ = [
     "adaptive_max_pool3d_backward",
     "avg_pool2d",
     "avg_pool2d_backward",
+    "avg_pool3d",
     "avg_pool3d_backward",
     "max_pool2d_with_indices",
     "max_pool2d_with_indices_backward",

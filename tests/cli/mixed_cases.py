@@ -98,7 +98,8 @@ def _fixed(random: np.random.Generator, operator: Operator) -> Windows | None:
     axes = zip(size, kernel, stride, padding, dilation, strict=True)
     out = tuple(reference.pooled_size(*axis, ceil_mode) for axis in axes)
     stepped_over = any(d > s for d, s in zip(dilation, size, strict=True))
-    if min(out) <= 0 or stepped_over:
+    beyond_input = operator.name == "aclnnAvgPool3d" and any(k > s for k, s in zip(kernel, size, strict=True))
+    if min(out) <= 0 or stepped_over or beyond_input:
         return None
     roles = (Role.KERNEL, Role.STRIDE, Role.PADDING, Role.DILATION, Role.CEIL_MODE)
     return size, out, dict(zip(roles, (kernel, stride, padding, dilation, ceil_mode), strict=True))

@@ -79,6 +79,7 @@ __spec__ = {  # type: ignore[assignment] # Python has another use for this name,
     "aclnnAdaptiveMaxPool3dBackward": "AdaptiveMaxPool3dBackward",
     "aclnnAvgPool2d": "AvgPool2d",
     "aclnnAvgPool2dBackward": "AvgPool2dBackward",
+    "aclnnAvgPool3d": "AvgPool3d",
     "aclnnAvgPool3dBackward": "AvgPool3dBackward",
     "aclnnMaxPool2dWithIndices": "MaxPool2dWithIndices",
     "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
@@ -108,6 +109,10 @@ class AvgPool2d(_Golden):
 
 class AvgPool2dBackward(_Golden):
     operator = "aclnnAvgPool2dBackward"
+
+
+class AvgPool3d(_Golden):
+    operator = "aclnnAvgPool3d"
 
 
 class AvgPool3dBackward(_Golden):

@@ -312,6 +312,22 @@ def avg_pool2d(
     return _pooled_average(rounded_to(round_to, x) if round_to else x, axes, divisor)
 
 
+avg_pool3d = avg_pool2d
+
+
+def adaptive_avg_pool2d(x: Array, output_size: Sequence[int]) -> Array:
+    """The mean of each of so many windows, over as many axes as there are numbers of them.
+
+    >>> adaptive_avg_pool2d(np.float32([[[6.0, 8.0, 1.0]]]), (1, 2))
+    array([[[7. , 4.5]]])
+    """
+    axes = [adaptive_windows(*axis) for axis in zip(x.shape[-len(output_size) :], output_size, strict=True)]
+    return _pooled_average(x, axes, lambda windows: math.prod(w.stop - w.start for w in windows))
+
+
+adaptive_avg_pool3d = adaptive_avg_pool2d
+
+
 @quiet
 def _pooled_average(x: Array, axes: list[list[Window]], divisor: Callable[[Sequence[Window]], int]) -> Array:
     numbers, outs = x if x.dtype.kind == "O" else x.astype(np.float64), [len(windows) for windows in axes]
