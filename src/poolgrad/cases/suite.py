@@ -320,6 +320,19 @@ class Suite:
             why = f"{name} has not the size that the windows give"
             refused("not-pooled", why, **{name: {"shape": (*most, last + 1)}})
 
+    def refused_output_sizes(self) -> None:
+        """Numbers of windows that there can't be."""
+        (name,) = self.names(Role.OUTPUT_SIZE)
+        sizes = self.numbers[name]
+        assert isinstance(sizes, tuple)
+        for wrong in (sizes[:1], (*sizes, 1)):
+            why = f"{name} has {len(wrong)} value{'s' * (len(wrong) != 1)}"
+            self.refused(f"{name}-length-{len(wrong)}", why, **{name: wrong})
+        self.refused(f"{name}-empty", f"{name} has no value", **{name: ()})
+        self.refused(f"{name}-zero", "no windows along an axis", **{name: (0, *sizes[1:])})
+        self.refused(f"{name}-negative", "a negative number of windows", **{name: (*sizes[:-1], -1)})
+        self.refused(f"int64-{name}", "a number beyond 64 bits", **{name: (2**63, *sizes[1:])})
+
     def refused_formats(self, *formats: str) -> None:
         for format in formats:
             self.refused(f"format-{format}", f"{format} is not supported", every={"format": format})
