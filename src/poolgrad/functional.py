@@ -1,5 +1,6 @@
 """The Pythonic functions, from the files of their operators. Made by tools/make_docs.py."""
 
+from .operators.adaptive_avg_pool2d import adaptive_avg_pool2d as adaptive_avg_pool2d
 from .operators.adaptive_avg_pool2d_backward import adaptive_avg_pool2d_backward as adaptive_avg_pool2d_backward
 from .operators.adaptive_avg_pool3d_backward import adaptive_avg_pool3d_backward as adaptive_avg_pool3d_backward
 from .operators.adaptive_max_pool2d_backward import adaptive_max_pool2d_backward as adaptive_max_pool2d_backward
@@ -17,6 +18,7 @@ from .operators.max_pool3d_with_argmax_backward import (
 )
 
 __all__ = [
+    "adaptive_avg_pool2d",
     "adaptive_avg_pool2d_backward",
     "adaptive_avg_pool3d_backward",
     "adaptive_max_pool2d_backward",

@@ -2,6 +2,8 @@
 
 from .operators import PHASES as _PHASES
 
+aclnnAdaptiveAvgPool2dGetWorkspaceSize = _PHASES["aclnnAdaptiveAvgPool2dGetWorkspaceSize"]
+aclnnAdaptiveAvgPool2d = _PHASES["aclnnAdaptiveAvgPool2d"]
 aclnnAdaptiveAvgPool2dBackwardGetWorkspaceSize = _PHASES["aclnnAdaptiveAvgPool2dBackwardGetWorkspaceSize"]
 aclnnAdaptiveAvgPool2dBackward = _PHASES["aclnnAdaptiveAvgPool2dBackward"]
 aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize = _PHASES["aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize"]

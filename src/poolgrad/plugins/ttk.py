@@ -73,6 +73,7 @@ def _formats(operator: Operator, named: Mapping[str, Any]) -> dict[str, str] | N
 
 # generated: spec
 __spec__ = {  # type: ignore[assignment] # Python has another use for this name, TTK this one
+    "aclnnAdaptiveAvgPool2d": "AdaptiveAvgPool2d",
     "aclnnAdaptiveAvgPool2dBackward": "AdaptiveAvgPool2dBackward",
     "aclnnAdaptiveAvgPool3dBackward": "AdaptiveAvgPool3dBackward",
     "aclnnAdaptiveMaxPool2dBackward": "AdaptiveMaxPool2dBackward",
@@ -85,6 +86,10 @@ __spec__ = {  # type: ignore[assignment] # Python has another use for this name,
     "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
     "aclnnMaxPool3dWithArgmaxBackward": "MaxPool3dWithArgmaxBackward",
 }
+
+
+class AdaptiveAvgPool2d(_Golden):
+    operator = "aclnnAdaptiveAvgPool2d"
 
 
 class AdaptiveAvgPool2dBackward(_Golden):
