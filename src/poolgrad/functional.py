@@ -2,6 +2,7 @@
 
 from .operators.adaptive_avg_pool2d import adaptive_avg_pool2d as adaptive_avg_pool2d
 from .operators.adaptive_avg_pool2d_backward import adaptive_avg_pool2d_backward as adaptive_avg_pool2d_backward
+from .operators.adaptive_avg_pool3d import adaptive_avg_pool3d as adaptive_avg_pool3d
 from .operators.adaptive_avg_pool3d_backward import adaptive_avg_pool3d_backward as adaptive_avg_pool3d_backward
 from .operators.adaptive_max_pool2d_backward import adaptive_max_pool2d_backward as adaptive_max_pool2d_backward
 from .operators.adaptive_max_pool3d_backward import adaptive_max_pool3d_backward as adaptive_max_pool3d_backward
@@ -20,6 +21,7 @@ from .operators.max_pool3d_with_argmax_backward import (
 __all__ = [
     "adaptive_avg_pool2d",
     "adaptive_avg_pool2d_backward",
+    "adaptive_avg_pool3d",
     "adaptive_avg_pool3d_backward",
     "adaptive_max_pool2d_backward",
     "adaptive_max_pool3d_backward",

@@ -75,6 +75,7 @@ def _formats(operator: Operator, named: Mapping[str, Any]) -> dict[str, str] | N
 __spec__ = {  # type: ignore[assignment] # Python has another use for this name, TTK this one
     "aclnnAdaptiveAvgPool2d": "AdaptiveAvgPool2d",
     "aclnnAdaptiveAvgPool2dBackward": "AdaptiveAvgPool2dBackward",
+    "aclnnAdaptiveAvgPool3d": "AdaptiveAvgPool3d",
     "aclnnAdaptiveAvgPool3dBackward": "AdaptiveAvgPool3dBackward",
     "aclnnAdaptiveMaxPool2dBackward": "AdaptiveMaxPool2dBackward",
     "aclnnAdaptiveMaxPool3dBackward": "AdaptiveMaxPool3dBackward",
@@ -94,6 +95,10 @@ class AdaptiveAvgPool2d(_Golden):
 
 class AdaptiveAvgPool2dBackward(_Golden):
     operator = "aclnnAdaptiveAvgPool2dBackward"
+
+
+class AdaptiveAvgPool3d(_Golden):
+    operator = "aclnnAdaptiveAvgPool3d"
 
 
 class AdaptiveAvgPool3dBackward(_Golden):
