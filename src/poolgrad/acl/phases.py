@@ -2,8 +2,12 @@
 
 from .operators import PHASES as _PHASES
 
+aclnnAdaptiveAvgPool2dGetWorkspaceSize = _PHASES["aclnnAdaptiveAvgPool2dGetWorkspaceSize"]
+aclnnAdaptiveAvgPool2d = _PHASES["aclnnAdaptiveAvgPool2d"]
 aclnnAdaptiveAvgPool2dBackwardGetWorkspaceSize = _PHASES["aclnnAdaptiveAvgPool2dBackwardGetWorkspaceSize"]
 aclnnAdaptiveAvgPool2dBackward = _PHASES["aclnnAdaptiveAvgPool2dBackward"]
+aclnnAdaptiveAvgPool3dGetWorkspaceSize = _PHASES["aclnnAdaptiveAvgPool3dGetWorkspaceSize"]
+aclnnAdaptiveAvgPool3d = _PHASES["aclnnAdaptiveAvgPool3d"]
 aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize = _PHASES["aclnnAdaptiveAvgPool3dBackwardGetWorkspaceSize"]
 aclnnAdaptiveAvgPool3dBackward = _PHASES["aclnnAdaptiveAvgPool3dBackward"]
 aclnnAdaptiveMaxPool2dGetWorkspaceSize = _PHASES["aclnnAdaptiveMaxPool2dGetWorkspaceSize"]
@@ -14,8 +18,12 @@ aclnnAdaptiveMaxPool3dGetWorkspaceSize = _PHASES["aclnnAdaptiveMaxPool3dGetWorks
 aclnnAdaptiveMaxPool3d = _PHASES["aclnnAdaptiveMaxPool3d"]
 aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize = _PHASES["aclnnAdaptiveMaxPool3dBackwardGetWorkspaceSize"]
 aclnnAdaptiveMaxPool3dBackward = _PHASES["aclnnAdaptiveMaxPool3dBackward"]
+aclnnAvgPool2dGetWorkspaceSize = _PHASES["aclnnAvgPool2dGetWorkspaceSize"]
+aclnnAvgPool2d = _PHASES["aclnnAvgPool2d"]
 aclnnAvgPool2dBackwardGetWorkspaceSize = _PHASES["aclnnAvgPool2dBackwardGetWorkspaceSize"]
 aclnnAvgPool2dBackward = _PHASES["aclnnAvgPool2dBackward"]
+aclnnAvgPool3dGetWorkspaceSize = _PHASES["aclnnAvgPool3dGetWorkspaceSize"]
+aclnnAvgPool3d = _PHASES["aclnnAvgPool3d"]
 aclnnAvgPool3dBackwardGetWorkspaceSize = _PHASES["aclnnAvgPool3dBackwardGetWorkspaceSize"]
 aclnnAvgPool3dBackward = _PHASES["aclnnAvgPool3dBackward"]
 aclnnMaxPool2dWithIndicesGetWorkspaceSize = _PHASES["aclnnMaxPool2dWithIndicesGetWorkspaceSize"]

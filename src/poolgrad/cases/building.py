@@ -199,10 +199,10 @@ def make_tensor(
     dtype = SHORT_NAMES.get(dtype, dtype)
     if dtype not in DTYPES:
         raise BadCase(f"{at}: dtype: expected one of {', '.join(DTYPES)}, got {dtype!r}")
-    format = operator.default_format if format is None else format
+    sizes = ints(shape, "shape", at)
+    format = operator.usual_format(len(sizes)) if format is None else format
     if format not in FORMATS:
         raise BadCase(f"{at}: format: expected one of {', '.join(FORMATS)}, got {format!r}")
-    sizes = ints(shape, "shape", at)
     steps = None if strides is None else ints(strides, "strides", at)
     if steps is not None and len(steps) != len(sizes):
         raise BadCase(f"{at}: strides: expected {len(sizes)}, one for each size, got {len(steps)}")

@@ -205,16 +205,38 @@ def positive_but_batch(x: Parameter, axes: str) -> Check:
     return dims((x,), f"{x.name}-dims", says, lambda size, axis: size < 0 or (size == 0 and axis != first))
 
 
-def positive_but_first(x: Parameter) -> Check:
-    """Only the first of all axes may be empty, whatever it is: of tensors without a batch that is the channels'."""
+def positive_but_first(
+    parameters: Sequence[Parameter], key: str, *, on: frozenset[Product] = EVERYWHERE, source: str = DOCUMENT
+) -> Check:
+    """Only the first of all axes may be empty: the batch, or the channels where there is none."""
+    names = [p.name for p in parameters]
+    says = "sizes greater than 0, the first one at least 0"
 
     def test(call: Call) -> Broken | None:
-        shape = call.tensor(x).shape
-        if min(shape[1:]) > 0:
-            return None
-        return Broken(x.name, "sizes greater than 0 on every axis but the first", shown(shape), "Use 1 or more.")
+        for name in names:
+            shape = call.tensor(name).shape
+            for axis, size in enumerate(shape):
+                if size < 0 or (size == 0 and axis):
+                    got = f"size {size} on axis {axis} of shape {shown(shape)}"
+                    return Broken(name, says, got, "Use sizes greater than 0.")
+        return None
 
-    return Check(f"{x.name}-dims", f"{x.name}: sizes greater than 0 on every axis but the first", test)
+    return Check(key, f"{joined(names)}: {says}", test, on=on, source=source)
+
+
+def computation_allowed(cube: Parameter, x: Parameter) -> Check:
+    """The dtype has the computation type that is asked for."""
+
+    def test(call: Call) -> Broken | None:
+        rounding = call.operator.rounding
+        if rounding(call) is not None:
+            return None
+        others = {mode: dataclasses.replace(call, values={**call.values, cube.name: mode}) for mode in range(4)}
+        change = f"Use {listed([mode for mode, other in others.items() if rounding(other) is not None])}."
+        expected = f"a computation type that {call.tensor(x).dtype.name} has"
+        return Broken(cube.name, expected, str(call.number(cube)), change)
+
+    return Check(f"{cube.name}-dtype", f"{cube.name} is one that the dtype has on the product", test)
 
 
 def plane_below(

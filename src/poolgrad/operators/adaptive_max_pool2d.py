@@ -105,7 +105,7 @@ OPERATOR = Operator(
         rank_in((POOLED,), (3, 4)),
         no_negative_dims((POOLED, OUT, INDICES), source=SAFE),
         same("shape", INDICES, OUT),
-        positive_but_first(POOLED),
+        positive_but_first((POOLED,), "self-dims"),
         length_in(OUTPUT_SIZE, (2,)),
         positive(OUTPUT_SIZE),
         unless_empty(format_in((POOLED,), ("NCHW", "NHWC", "NCL"))),

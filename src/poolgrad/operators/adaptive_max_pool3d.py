@@ -118,7 +118,7 @@ OPERATOR = Operator(
         _has_output_size(),
         same("shape", INDICES, OUT),
         same("dtype", OUT, POOLED),
-        positive_but_first(POOLED),
+        positive_but_first((POOLED,), "self-dims"),
         plane_below(POOLED, "DHW", INT32_MAX, on=A2_A3),
         if_dtype(INDICES, "int32", plane_below(POOLED, "DHW", INT32_MAX, on=NOT_A2_A3)),
         positive(OUTPUT_SIZE),

@@ -73,13 +73,17 @@ def _formats(operator: Operator, named: Mapping[str, Any]) -> dict[str, str] | N
 
 # generated: spec
 __spec__ = {  # type: ignore[assignment] # Python has another use for this name, TTK this one
+    "aclnnAdaptiveAvgPool2d": "AdaptiveAvgPool2d",
     "aclnnAdaptiveAvgPool2dBackward": "AdaptiveAvgPool2dBackward",
+    "aclnnAdaptiveAvgPool3d": "AdaptiveAvgPool3d",
     "aclnnAdaptiveAvgPool3dBackward": "AdaptiveAvgPool3dBackward",
     "aclnnAdaptiveMaxPool2d": "AdaptiveMaxPool2d",
     "aclnnAdaptiveMaxPool2dBackward": "AdaptiveMaxPool2dBackward",
     "aclnnAdaptiveMaxPool3d": "AdaptiveMaxPool3d",
     "aclnnAdaptiveMaxPool3dBackward": "AdaptiveMaxPool3dBackward",
+    "aclnnAvgPool2d": "AvgPool2d",
     "aclnnAvgPool2dBackward": "AvgPool2dBackward",
+    "aclnnAvgPool3d": "AvgPool3d",
     "aclnnAvgPool3dBackward": "AvgPool3dBackward",
     "aclnnMaxPool2dWithIndices": "MaxPool2dWithIndices",
     "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
@@ -88,8 +92,16 @@ __spec__ = {  # type: ignore[assignment] # Python has another use for this name,
 }
 
 
+class AdaptiveAvgPool2d(_Golden):
+    operator = "aclnnAdaptiveAvgPool2d"
+
+
 class AdaptiveAvgPool2dBackward(_Golden):
     operator = "aclnnAdaptiveAvgPool2dBackward"
+
+
+class AdaptiveAvgPool3d(_Golden):
+    operator = "aclnnAdaptiveAvgPool3d"
 
 
 class AdaptiveAvgPool3dBackward(_Golden):
@@ -112,8 +124,16 @@ class AdaptiveMaxPool3dBackward(_WithIndices):
     operator = "aclnnAdaptiveMaxPool3dBackward"
 
 
+class AvgPool2d(_Golden):
+    operator = "aclnnAvgPool2d"
+
+
 class AvgPool2dBackward(_Golden):
     operator = "aclnnAvgPool2dBackward"
+
+
+class AvgPool3d(_Golden):
+    operator = "aclnnAvgPool3d"
 
 
 class AvgPool3dBackward(_Golden):
