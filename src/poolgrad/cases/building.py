@@ -137,6 +137,8 @@ def _number_of(parameter: Parameter, numbers: Mapping[str, Any], where: str) -> 
         if isinstance(value, bool) or (is_int(value) and value in (0, 1)):
             return bool(value)
         raise BadCase(f"{where}: {name}: expected true or false, got {value!r}")
+    if parameter.role is Role.CEIL_MODE and isinstance(value, bool):  # of some operators it is an integer
+        return int(value)
     return optional_int(value, name, where) or 0
 
 
