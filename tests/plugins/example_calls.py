@@ -26,7 +26,8 @@ def takes_indices(operator: str) -> bool:
 
 
 def has_maxima(operator: str) -> bool:
-    return takes_indices(operator) or Role.PLACES in REGISTRY[operator].by_role
+    by_role = REGISTRY[operator].by_role
+    return takes_indices(operator) or Role.PLACES in by_role or Role.DILATION in by_role
 
 
 def is_forward(operator: str) -> bool:
@@ -53,7 +54,7 @@ SIZES, OUTS = (4, 6, 8), (2, 3, 4)
 # Windows that give these sizes: such that touch for averages, and such that overlap for maxima.
 TOUCHING = {Role.KERNEL: [2], Role.STRIDE: [], Role.PADDING: [0]}
 OVERLAPPING = {Role.KERNEL: [3], Role.STRIDE: [2], Role.PADDING: [1], Role.DILATION: [1]}
-OTHERS = {Role.CEIL_MODE: False, Role.COUNT_INCLUDE_PAD: True, Role.DIVISOR: 0}
+OTHERS = {Role.CEIL_MODE: False, Role.COUNT_INCLUDE_PAD: True, Role.DIVISOR: 0, Role.AUTO_PAD: 0}
 
 
 def numbers(shape: tuple[int, ...], dtype: Any = np.float32, seed: int = 0) -> Array:
