@@ -20,7 +20,7 @@ TWO_AT_A_TIME := --numprocesses 2 --dist worksteal
 MINUTES ?= 5
 
 .PHONY: help demo test test-lowest test-torch test-large test-interpreters test-baseline test-browser \
-	test-capi-faults test-capi-sanitizers test-capi-soak bench bench-quick bench-instructions check docs wheel clean
+	test-capi-faults test-capi-sanitizers test-capi-soak bench bench-quick bench-sweep bench-instructions check docs wheel clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -73,6 +73,9 @@ bench: $(BENCH_STAMP) ## against torch and the memory limit (15 minutes); renews
 	$(BIN)/python -m benchmarks --json $(RESULTS)/latest.json
 	$(BIN)/python -m benchmarks plot $(RESULTS)/latest.json
 	$(BIN)/python tools/make_docs.py
+
+bench-sweep: $(BENCH_STAMP) ## 1000 random shapes against torch, other ones each time (ten minutes); SEED=7 draws some again
+	$(BIN)/python -m benchmarks sweep $(if $(SEED),--seed $(SEED)) --json $(RESULTS)/sweep.json
 
 bench-quick: $(BENCH_STAMP) ## the same with fewer cases (two minutes), kept apart in quick.json
 	$(BIN)/python -m benchmarks --quick --json $(RESULTS)/quick.json
