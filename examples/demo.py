@@ -18,6 +18,8 @@ from poolgrad.operators import REGISTRY
 
 Array = np.ndarray[Any, Any]
 
+TYPES = {"float32": acl.ACL_FLOAT, "int32": acl.ACL_INT32, "int8": acl.ACL_INT8}
+
 
 def check(ret: int) -> None:
     if ret != acl.ACL_SUCCESS:
@@ -68,7 +70,7 @@ def documented(operator: Operator, stream: int | None) -> tuple[Array, Array]:
     for parameter in operator.parameters:
         if parameter.kind == "tensor":
             array = array_of(operator, parameter)
-            tensor, address = to_device(array, format, acl.ACL_INT32 if array.dtype.kind == "i" else acl.ACL_FLOAT)
+            tensor, address = to_device(array, format, TYPES[array.dtype.name])
             arguments.append(tensor)
             if parameter.output:
                 results[parameter.name] = address, array
