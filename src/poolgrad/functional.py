@@ -10,6 +10,7 @@ from .operators.max_pool2d_with_indices import max_pool2d_with_indices as max_po
 from .operators.max_pool2d_with_indices_backward import (
     max_pool2d_with_indices_backward as max_pool2d_with_indices_backward,
 )
+from .operators.max_pool2d_with_mask import max_pool2d_with_mask as max_pool2d_with_mask
 from .operators.max_pool3d_with_argmax_backward import (
     max_pool3d_with_argmax_backward as max_pool3d_with_argmax_backward,
 )
@@ -23,5 +24,6 @@ __all__ = [
     "avg_pool3d_backward",
     "max_pool2d_with_indices",
     "max_pool2d_with_indices_backward",
+    "max_pool2d_with_mask",
     "max_pool3d_with_argmax_backward",
 ]

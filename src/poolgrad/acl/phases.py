@@ -18,5 +18,7 @@ aclnnMaxPool2dWithIndicesGetWorkspaceSize = _PHASES["aclnnMaxPool2dWithIndicesGe
 aclnnMaxPool2dWithIndices = _PHASES["aclnnMaxPool2dWithIndices"]
 aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize = _PHASES["aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize"]
 aclnnMaxPool2dWithIndicesBackward = _PHASES["aclnnMaxPool2dWithIndicesBackward"]
+aclnnMaxPool2dWithMaskGetWorkspaceSize = _PHASES["aclnnMaxPool2dWithMaskGetWorkspaceSize"]
+aclnnMaxPool2dWithMask = _PHASES["aclnnMaxPool2dWithMask"]
 aclnnMaxPool3dWithArgmaxBackwardGetWorkspaceSize = _PHASES["aclnnMaxPool3dWithArgmaxBackwardGetWorkspaceSize"]
 aclnnMaxPool3dWithArgmaxBackward = _PHASES["aclnnMaxPool3dWithArgmaxBackward"]

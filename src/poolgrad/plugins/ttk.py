@@ -91,6 +91,7 @@ __spec__ = {  # type: ignore[assignment] # Python has another use for this name,
     "aclnnAvgPool3dBackward": "AvgPool3dBackward",
     "aclnnMaxPool2dWithIndices": "MaxPool2dWithIndices",
     "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
+    "aclnnMaxPool2dWithMask": "MaxPool2dWithMask",
     "aclnnMaxPool3dWithArgmaxBackward": "MaxPool3dWithArgmaxBackward",
 }
 
@@ -125,6 +126,10 @@ class MaxPool2dWithIndices(_Golden):
 
 class MaxPool2dWithIndicesBackward(_WithIndices):
     operator = "aclnnMaxPool2dWithIndicesBackward"
+
+
+class MaxPool2dWithMask(_Golden):
+    operator = "aclnnMaxPool2dWithMask"
 
 
 class MaxPool3dWithArgmaxBackward(_WithIndices):
