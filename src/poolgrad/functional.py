@@ -11,6 +11,7 @@ from .operators.max_pool2d_with_indices_backward import (
     max_pool2d_with_indices_backward as max_pool2d_with_indices_backward,
 )
 from .operators.max_pool2d_with_mask import max_pool2d_with_mask as max_pool2d_with_mask
+from .operators.max_pool2d_with_mask_backward import max_pool2d_with_mask_backward as max_pool2d_with_mask_backward
 from .operators.max_pool3d_with_argmax_backward import (
     max_pool3d_with_argmax_backward as max_pool3d_with_argmax_backward,
 )
@@ -25,5 +26,6 @@ __all__ = [
     "max_pool2d_with_indices",
     "max_pool2d_with_indices_backward",
     "max_pool2d_with_mask",
+    "max_pool2d_with_mask_backward",
     "max_pool3d_with_argmax_backward",
 ]

@@ -20,5 +20,7 @@ aclnnMaxPool2dWithIndicesBackwardGetWorkspaceSize = _PHASES["aclnnMaxPool2dWithI
 aclnnMaxPool2dWithIndicesBackward = _PHASES["aclnnMaxPool2dWithIndicesBackward"]
 aclnnMaxPool2dWithMaskGetWorkspaceSize = _PHASES["aclnnMaxPool2dWithMaskGetWorkspaceSize"]
 aclnnMaxPool2dWithMask = _PHASES["aclnnMaxPool2dWithMask"]
+aclnnMaxPool2dWithMaskBackwardGetWorkspaceSize = _PHASES["aclnnMaxPool2dWithMaskBackwardGetWorkspaceSize"]
+aclnnMaxPool2dWithMaskBackward = _PHASES["aclnnMaxPool2dWithMaskBackward"]
 aclnnMaxPool3dWithArgmaxBackwardGetWorkspaceSize = _PHASES["aclnnMaxPool3dWithArgmaxBackwardGetWorkspaceSize"]
 aclnnMaxPool3dWithArgmaxBackward = _PHASES["aclnnMaxPool3dWithArgmaxBackward"]

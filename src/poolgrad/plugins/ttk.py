@@ -92,6 +92,7 @@ __spec__ = {  # type: ignore[assignment] # Python has another use for this name,
     "aclnnMaxPool2dWithIndices": "MaxPool2dWithIndices",
     "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
     "aclnnMaxPool2dWithMask": "MaxPool2dWithMask",
+    "aclnnMaxPool2dWithMaskBackward": "MaxPool2dWithMaskBackward",
     "aclnnMaxPool3dWithArgmaxBackward": "MaxPool3dWithArgmaxBackward",
 }
 
@@ -130,6 +131,10 @@ class MaxPool2dWithIndicesBackward(_WithIndices):
 
 class MaxPool2dWithMask(_Golden):
     operator = "aclnnMaxPool2dWithMask"
+
+
+class MaxPool2dWithMaskBackward(_WithIndices):
+    operator = "aclnnMaxPool2dWithMaskBackward"
 
 
 class MaxPool3dWithArgmaxBackward(_WithIndices):

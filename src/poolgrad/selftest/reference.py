@@ -418,6 +418,15 @@ def max_pool2d_with_mask(
     return values, mask.view(np.int8)
 
 
+def max_pool2d_with_mask_backward(
+    grad_output: Array, x_shape: Sequence[int], indices: Array, round_to: FloatFormat | None = None
+) -> Array:
+    """The gradient for maxima that a mask tells: that of the indices which the mask stands for."""
+    if round_to is None:
+        return max_pool2d_with_indices_backward(grad_output, x_shape, indices)
+    return rounded_to(round_to, max_pool2d_with_indices_backward(rounded_to(round_to, grad_output), x_shape, indices))
+
+
 def adaptive_max_pool_indices(x: Array, output_size: Sequence[int]) -> Array:
     """Where the maxima of adaptive windows lie."""
     sizes = x.shape[-len(output_size) :]
