@@ -25,7 +25,7 @@ from poolgrad.selftest import reference
 OPERATORS = {
     f"{'' if Role.KERNEL in op.by_role else 'a'}{'max' if Role.INDICES in op.by_role else 'avg'}{len(op.axes)}": op
     for op in REGISTRY.values()
-    if Role.GRADIENT in op.by_role
+    if Role.GRADIENT in op.by_role and Role.MASK not in op.by_role
 }
 OPERATORS |= {name.rstrip("23"): OPERATORS[name] for name in ("avg2", "aavg3", "max2", "amax2")}
 

@@ -17,6 +17,8 @@ from ..cases.data import compute
 from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import is_channels_last, spatial_sizes
+from ..contract.support import where_maxima_stood
+from ..masks import indices_to_mask, mask_to_indices
 from .terminal import BadInput
 
 if TYPE_CHECKING:
@@ -144,16 +146,16 @@ def plane_of(case: Case, arrays: Mapping[str, Array], chosen: Sequence[int], see
     *deep, rows, columns = (_side(w, call.value(Role.COUNT_INCLUDE_PAD)) for w in windows)
     where, layer = _chosen(chosen, lead, size[:-2])
 
+    arrays = _with_indices(case, arrays)
     planes = {name: (np.moveaxis(array, -1, -axes - 1) if last else array)[where] for name, array in arrays.items()}
     gradients = planes.get(grad.name)
     if gradients is None:
         gradients = np.ones(outs, numpy_dtype(case.tensor(grad.name).dtype))
     inputs: dict[str, Any] = {grad.name: gradients[None], x.name: (1, *size)}
     indices = None
-    if Role.INDICES in operator.by_role:
-        name = operator.by_role[Role.INDICES].name
-        indices = planes[name] if name in planes else _maxima(windows, size, planes.get(x.name), seed)
-        inputs[name] = indices[None].astype(case.tensor(name).dtype)
+    if stood := where_maxima_stood(operator):
+        indices = planes[stood.name] if stood.name in planes else _maxima(windows, size, planes.get(x.name), seed)
+        inputs[stood.name] = _told(case, indices[None], (1, *size))
     # A plane alone gives the same bits as among others.
     result = compute(case, inputs)[0]
     depths = [0] if layer is None else _depths(deep[0], layer, rows.size * columns.size, indices)
@@ -175,6 +177,27 @@ def plane_of(case: Case, arrays: Mapping[str, Array], chosen: Sequence[int], see
         result=result if layer is None else result[layer],
         given=grad.name in arrays,
     )
+
+
+def _with_indices(case: Case, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """The same arrays, with indices in the place of a mask."""
+    mask = case.operator.by_role.get(Role.MASK)
+    if mask is None or mask.name not in arrays:
+        return dict(arrays)
+    indices = mask_to_indices(arrays[mask.name], case.of(Role.INPUT).shape, **_windows(case))
+    return {**arrays, mask.name: indices}
+
+
+def _told(case: Case, indices: Array, shape: tuple[int, ...]) -> Array:
+    """Indices as the operator takes them: of its type, or as a mask."""
+    if Role.MASK in case.operator.by_role:
+        return indices_to_mask(indices, shape, **_windows(case))  # type: ignore[no-any-return]
+    return indices.astype(case.of(Role.INDICES).dtype)
+
+
+def _windows(case: Case) -> dict[str, Any]:
+    numbers = {p.python_name: case.numbers[p.name] for p in case.operator.numbers}
+    return {**numbers, "product": case.product}
 
 
 def _channels_first(shape: tuple[int, ...], axes: int, channels_last: bool) -> tuple[int, ...]:
