@@ -20,7 +20,6 @@ from poolgrad.operators import REGISTRY
 Array = np.ndarray[Any, Any]
 
 
-
 def check(ret: int) -> None:
     if ret != acl.ACL_SUCCESS:
         raise SystemExit(f"status {ret}: {acl.aclGetRecentErrMsg()}")

@@ -97,8 +97,7 @@ def pooled_results(call: Call) -> tuple[Tensor, ...]:
 
 
 def shape_if_any(call: Call, shape_of: Callable[[Call], tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape that windows give; the input's if the numbers give none, or where nothing is pooled and nothing would be
-    written."""
+    """The shape that windows give; the input's if the numbers give none, or where nothing is pooled or written."""
     x, given = call.tensor(Role.INPUT), all(call.values[p.name] is not None for p in call.operator.numbers)
     try:
         shape = shape_of(call) if given else x.shape
