@@ -122,6 +122,16 @@ class Operator:
     def by_role(self) -> Mapping[Role, Parameter]:
         return {p.role: p for p in self.parameters}
 
+    @cached_property
+    def is_gradient(self) -> bool:
+        """Whether it computes a gradient; if not, it pools."""
+        return Role.GRADIENT in self.by_role
+
+    @cached_property
+    def averages(self) -> bool:
+        """Whether windows are averaged. Only maxima have places, and only their windows may have gaps."""
+        return not {Role.INDICES, Role.PLACES, Role.MASK, Role.DILATION} & set(self.by_role)
+
     def checks_on(self, product: Product) -> tuple[Check, ...]:
         """The rows that hold on a product, in their order."""
         return tuple(check for check in self.checks if product in check.on)
