@@ -12,6 +12,7 @@ import numpy as np
 
 import poolgrad
 from poolgrad import acl
+from poolgrad.base.dtypes import DTYPES
 from poolgrad.contract.operator import Operator
 from poolgrad.contract.parameters import Parameter, Role
 from poolgrad.operators import REGISTRY
@@ -68,7 +69,7 @@ def documented(operator: Operator, stream: int | None) -> tuple[Array, Array]:
     for parameter in operator.parameters:
         if parameter.kind == "tensor":
             array = array_of(operator, parameter)
-            tensor, address = to_device(array, format, acl.ACL_INT32 if array.dtype.kind == "i" else acl.ACL_FLOAT)
+            tensor, address = to_device(array, format, DTYPES[array.dtype.name].code)
             arguments.append(tensor)
             if parameter.output:
                 results[parameter.name] = address, array

@@ -18,6 +18,7 @@ from contract_cases import DOCUMENTS, SAMPLES, Document, Sample, T
 import poolgrad
 from poolgrad import acl
 from poolgrad.arrays.files import read_array
+from poolgrad.base.products import ANY
 from poolgrad.cases import Case, CaseTensor, Values
 from poolgrad.cases.golden import make_golden, read_manifest
 from poolgrad.cases.suite import suite_of
@@ -25,6 +26,7 @@ from poolgrad.cases.verification import PASS, verify
 from poolgrad.cases.work import file_of
 from poolgrad.contract.operator import Operator
 from poolgrad.contract.parameters import Role
+from poolgrad.contract.support import support
 from poolgrad.operators import REGISTRY, find_operator
 
 OPERATORS = pytest.mark.parametrize("operator", REGISTRY.values(), ids=lambda operator: operator.name)
@@ -37,9 +39,10 @@ SUCCESSES = [
 
 
 def in_python(operator: Operator, arrays: Arrays, call: Any, **options: Any) -> Arrays:
-    """The results of the Pythonic function, by documented names; indices that it finds are of the call's type."""
+    """The results of the Pythonic function, by documented names; indices that it finds are of the call's type,
+    where there are several."""
     numbers = {p.python_name: call[p.name] for p in operator.numbers}
-    if Role.PLACES in operator.by_role:
+    if len(support(operator, ANY).index_dtypes) > 1 and Role.PLACES in operator.by_role:
         options["index_dtype"] = call[operator.by_role[Role.PLACES].name].dtype
     given = (arrays[p.name] for p in operator.inputs)
     answer = getattr(poolgrad, operator.python_name)(*given, **numbers, **options)

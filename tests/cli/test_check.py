@@ -140,7 +140,7 @@ def test_no_memory_is_taken_for_what_is_asked_about() -> None:
 
 
 BAD = [
-    (("AvgPool",), "did you mean aclnnAvgPool2dBackward?"),
+    (("AvgPool",), "did you mean aclnnAvgPool2d?"),
     ((AVG,), "--x is missing"),
     ((AVG, "--x", "1,1,4,4"), "--kernel-size is missing"),
     (

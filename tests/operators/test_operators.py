@@ -34,7 +34,7 @@ def test_an_operator_has_many_names(operator) -> None:
     [
         ("AvgPool2dBackwards", "did you mean aclnnAvgPool2dBackward?"),
         ("max_pool2d_backward", "did you mean aclnnMaxPool2dWithIndicesBackward?"),
-        ("avgpool", "did you mean aclnnAvgPool2dBackward?"),
+        ("avgpool", "did you mean aclnnAvgPool2d?"),
     ],
 )
 def test_a_name_that_is_almost_right_is_understood(name: str, meant: str) -> None:

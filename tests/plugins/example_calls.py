@@ -53,7 +53,7 @@ SIZES, OUTS = (4, 6, 8), (2, 3, 4)
 # Windows that give these sizes: such that touch for averages, and such that overlap for maxima.
 TOUCHING = {Role.KERNEL: [2], Role.STRIDE: [], Role.PADDING: [0]}
 OVERLAPPING = {Role.KERNEL: [3], Role.STRIDE: [2], Role.PADDING: [1], Role.DILATION: [1]}
-OTHERS = {Role.CEIL_MODE: False, Role.COUNT_INCLUDE_PAD: True, Role.DIVISOR: 0, Role.CUBE_MATH_TYPE: 1}
+OTHERS = {Role.CEIL_MODE: False, Role.COUNT_INCLUDE_PAD: True, Role.DIVISOR: 0}
 
 
 def numbers(shape: tuple[int, ...], dtype: Any = np.float32, seed: int = 0) -> Array:
@@ -70,6 +70,7 @@ def parameters(operator: str, dtype: Any = np.float32, index: Any = None) -> dic
         x = numbers(sizes, dtype)
     values = (OVERLAPPING if has_maxima(operator) else TOUCHING) | OTHERS | {Role.OUTPUT_SIZE: [*outs[2:]]}
     values |= {Role.GRADIENT: numbers(outs, dtype), Role.INPUT: x}
+    values[Role.CUBE_MATH_TYPE] = 0 if is_forward(operator) else 1  # which every type has there
     values[Role.RESULT] = np.full(outs if is_forward(operator) else sizes, 7, dtype)
     values |= {role: np.full(outs, -5, index or INDEX_TYPES[operator][0]) for role in (Role.INDICES, Role.PLACES)}
     return {p.name: values[p.role] for p in REGISTRY[operator].parameters}

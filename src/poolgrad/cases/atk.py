@@ -188,7 +188,7 @@ def _tensor_input(case: Case, name: str, tensor: CaseTensor) -> dict[str, Any]:
         "shape": list(tensor.shape),
         "range_values": values,
     }
-    if tensor.format != case.operator.default_format:
+    if tensor.format != case.operator.usual_format(len(tensor.shape)):
         record["format"] = tensor.format
     return record
 

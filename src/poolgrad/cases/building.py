@@ -6,16 +6,18 @@ import hashlib
 import math
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..base.dtypes import DTYPES, FORMATS, SHORT_NAMES
-from ..base.products import ANY, find_product
+from ..base.products import ANY, Product, find_product
 from ..contract.engine import Call, Value
 from ..contract.operator import Operator
 from ..contract.parameters import REQUIRED, Parameter, Role
 from ..contract.pooling import pooled_shape as shape_of_pooled
+from ..contract.support import support
 from ..operators import find_operator
 from ..precision.limits import ALIASES, STANDARDS
 from .model import DEFAULT_VALUES, FORWARD, BadCase, Case, CaseTensor, Number, Values, product_named
@@ -89,13 +91,29 @@ def _missing_input(
 def results_of(
     operator: Operator, tensors: Mapping[str, CaseTensor | None], numbers: Mapping[str, Number], product: str | None
 ) -> dict[str, CaseTensor | None]:
-    """The outputs of a call as the operator says; like the input, where an earlier rule will refuse the call."""
+    """The outputs of a case as the operator says. If it names no product they are right on each that has it, also where
+    some of them take indices of one type only."""
+    results = results_on(operator, tensors, numbers, product_named(product))
+    places = operator.by_role.get(Role.PLACES)
+    found = results[places.name] if product is None and places else None
+    if places and found:
+        taken = [support(operator, product).index_dtypes for product in operator.products]
+        everywhere = [name for name in taken[0] if all(name in names for names in taken)]
+        if everywhere and found.dtype not in everywhere:
+            results[places.name] = replace(found, dtype=everywhere[0])
+    return results
+
+
+def results_on(
+    operator: Operator, tensors: Mapping[str, CaseTensor | None], numbers: Mapping[str, Number], product: Product
+) -> dict[str, CaseTensor | None]:
+    """The outputs of a call on a product; like the input, where an earlier rule will refuse the call."""
     x = tensors[operator.by_role[Role.INPUT].name]
     if x is None:
         return dict.fromkeys(p.name for p in operator.outputs)
     values: dict[str, Value] = {name: tensor.described() if tensor else None for name, tensor in tensors.items()}
     try:
-        results = operator.results(Call(operator, product_named(product), {**values, **numbers}))
+        results = operator.results(Call(operator, product, {**values, **numbers}))
     except _TOO_WRONG:
         results = (x.described(),) * len(operator.outputs)
     pairs = zip(operator.outputs, results, strict=True)
@@ -181,10 +199,10 @@ def make_tensor(
     dtype = SHORT_NAMES.get(dtype, dtype)
     if dtype not in DTYPES:
         raise BadCase(f"{at}: dtype: expected one of {', '.join(DTYPES)}, got {dtype!r}")
-    format = operator.default_format if format is None else format
+    sizes = ints(shape, "shape", at)
+    format = operator.usual_format(len(sizes)) if format is None else format
     if format not in FORMATS:
         raise BadCase(f"{at}: format: expected one of {', '.join(FORMATS)}, got {format!r}")
-    sizes = ints(shape, "shape", at)
     steps = None if strides is None else ints(strides, "strides", at)
     if steps is not None and len(steps) != len(sizes):
         raise BadCase(f"{at}: strides: expected {len(sizes)}, one for each size, got {len(steps)}")

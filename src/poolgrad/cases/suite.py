@@ -16,7 +16,7 @@ from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION, ACLNN_ERR_PARAM_INVALID
 from ..base.tensor import contiguous_strides
 from ..contract.operator import Operator
 from ..contract.parameters import Role
-from ..contract.support import OF_PLACES
+from ..contract.support import OF_PLACES, support
 from ..operators import REGISTRY
 from .building import pooled_shape, results_of
 from .model import FORWARD, Case, CaseTensor, Number, Values
@@ -129,8 +129,8 @@ class Suite:
 
     # What is accepted.
 
-    def fixed_windows(self) -> None:
-        """Windows of every kind."""
+    def fixed_windows(self, *, beyond_input: bool = True) -> None:
+        """Windows of every kind; some operators take no kernel that is larger than the input."""
         pooled, last, windows, ones = self.pooled, self.last, self.windows, (1,) * self.axes
         kernel, stride, pad, ceil = self.names(Role.KERNEL, Role.STRIDE, Role.PADDING, Role.CEIL_MODE)
         self.overlapping("overlap", "an element is in many windows")
@@ -148,7 +148,9 @@ class Suite:
         pooled("gaps", why, (1, 2, *last(11, 11, 11)), **{stride: last(4, 5, 4)})
         pooled("global", "one window over all of it", (2, 3, *last(3, 5, 7)), **{kernel: last(3, 5, 7)})
         pooled("one-element", "the smallest tensors there are", (1, 1, *ones), **windows(1, 1, 0))
-        pooled("kernel-beyond-input", "only padding makes it fit", (1, 2, *last(3, 3, 3)), **windows(5, 1, 2))
+        status = {} if beyond_input else {"status": ACLNN_ERR_PARAM_INVALID}
+        why = "only padding makes it fit"
+        pooled("kernel-beyond-input", why, (1, 2, *last(3, 3, 3)), **windows(5, 1, 2), **status)
         odd = {kernel: last(2, 3, 4), stride: last(1, 2, 3), pad: last(1, 1, 2)}
         pooled("odd-sizes", "no size is a multiple of anything", (3, 5, *last(5, 17, 13)), **odd)
 
@@ -189,6 +191,20 @@ class Suite:
         averaged, *_ = self.names(Role.GRADIENT, Role.INPUT)
         self.add("nan", "NaN reaches its window and nothing else", **{averaged: {"values": math.nan}})
         self.add("inf", "Inf stays Inf, and does not become NaN", **{averaged: {"values": math.inf}})
+
+    def divisors(self) -> None:
+        """What the sums of fixed windows are divided by."""
+        pooled, last, window = self.pooled, self.last, self.windows(3, 2, 1)
+        ceil, count, divisor = self.names(Role.CEIL_MODE, Role.COUNT_INCLUDE_PAD, Role.DIVISOR)
+        odd, even = (2, 3, *last(5, 9, 7)), (2, 3, *last(8, 8, 8))
+        for include in (True, False):
+            word, numbers = "counts" if include else "does-not-count", window | {count: include}
+            pooled(f"divisor-0-padding-{word}", f"{divisor} 0 means none", odd, **numbers)
+            why = "ceil mode's last window is cut off at input plus padding"
+            pooled(f"ceil-padding-{word}", why, even, **numbers, **{ceil: True})
+            why = f"a given divisor makes {count} irrelevant"
+            pooled(f"divisor-5-padding-{word}", why, odd, **numbers, **{divisor: 5})
+        pooled("divisor-negative", "a divisor may be negative", even, **{divisor: -3})
 
     def maxima(self) -> None:
         """Numbers of every kind, and indices, where these are given."""
@@ -262,8 +278,9 @@ class Suite:
         refused("int64-size", "a size beyond 64 bits", **{x: {"shape": (*shapes[x][:-1], 2**63)}})
         refused("size-negative", "a negative size", **{x: {"shape": (*shapes[x][:-2], -SIZE, SIZE)}})
         refused("dtype-int32", "integers are not pooled", floats={"dtype": "int32"})
-        product = self.operator.products[0].name
-        refused("dtype-float64", "no product has float64", floats={"dtype": "float64"}, product=product)
+        product = self.operator.products[0]
+        if "float64" not in support(self.operator, product).dtypes:
+            refused("dtype-float64", "no product has float64", floats={"dtype": "float64"}, product=product.name)
         for name in self.names(Role.GRADIENT):
             batch, channels, *sizes = shapes[name]
             refused("batch-differs", f"{name} has another batch than {x}", **{name: {"shape": (1, channels, *sizes)}})
@@ -303,6 +320,19 @@ class Suite:
             *most, last = self.tensors[name].shape
             why = f"{name} has not the size that the windows give"
             refused("not-pooled", why, **{name: {"shape": (*most, last + 1)}})
+
+    def refused_output_sizes(self) -> None:
+        """Numbers of windows that there can't be."""
+        (name,) = self.names(Role.OUTPUT_SIZE)
+        sizes = self.numbers[name]
+        assert isinstance(sizes, tuple)
+        for wrong in (sizes[:1], (*sizes, 1)):
+            why = f"{name} has {len(wrong)} value{'s' * (len(wrong) != 1)}"
+            self.refused(f"{name}-length-{len(wrong)}", why, **{name: wrong})
+        self.refused(f"{name}-empty", f"{name} has no value", **{name: ()})
+        self.refused(f"{name}-zero", "no windows along an axis", **{name: (0, *sizes[1:])})
+        self.refused(f"{name}-negative", "a negative number of windows", **{name: (*sizes[:-1], -1)})
+        self.refused(f"int64-{name}", "a number beyond 64 bits", **{name: (2**63, *sizes[1:])})
 
     def refused_formats(self, *formats: str) -> None:
         for format in formats:

@@ -66,9 +66,9 @@ def check(
     from ..cases.judging import judge
 
     op = operator_named(operator)
-    case = Line(op, **words).case()
-    wanted = (*PRODUCTS, ANY) if product is None else (product_named(product),)
-    answers = {where: judge(case, where) for where in wanted}
+    line, wanted = Line(op, **words), (*PRODUCTS, ANY) if product is None else (product_named(product),)
+    # Outputs that the line does not describe are those of the product.
+    answers = {where: judge(line.case(where)) for where in wanted}
     if as_json:
         data = [as_data(op, where, answer) for where, answer in answers.items()]
         print_json(data[0] if product is not None else {"operator": op.name, "answers": data})

@@ -65,17 +65,21 @@ class Line:
         try:
             tensors, name = self._all_tensors(numbers), None if product is ANY else product.name
             case = make_case(self.operator, "the call", name="call", tensors=tensors, numbers=numbers, product=name)
-            return self._with_told_places(case, tensors)
+            return self._with_told_places(case, tensors, product)
         except BadCase as error:
             raise BadInput(self._by_options(str(error))) from error
 
-    def _with_told_places(self, case: Case, tensors: Mapping[str, CaseTensor | None]) -> Case:
-        """The case; of indices that it finds, and the line says nothing else of, with the type that the line names."""
+    def _with_told_places(self, case: Case, tensors: Mapping[str, CaseTensor | None], product: Product) -> Case:
+        """The case; of indices that it finds, and the line says nothing else of, with the type that the line names, or
+        that of the Pythonic layer."""
+        from ..cases.building import results_on
+
         places = self.operator.by_role.get(Role.PLACES)
-        if self.indices_dtype is None or places is None or places.name in tensors or case.tensors[places.name] is None:
+        if places is None or places.name in tensors or case.tensors[places.name] is None:
             return case
-        found = case.tensor(places.name)
-        like = self._made(places, {}, {"shape": found.shape, "format": found.format})
+        like = results_on(self.operator, case.tensors, case.numbers, product)[places.name]
+        if like and self.indices_dtype is not None:
+            like = self._made(places, {}, {"shape": like.shape, "format": like.format})
         return replace(case, tensors={**case.tensors, places.name: like})
 
     def _refuse_strangers(self) -> None:

@@ -5,7 +5,7 @@ Rows run in order, so a check may rely on what the rows before it have settled (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..base import status
@@ -225,6 +225,23 @@ def format_needs_rank(
     return Check(f"{needed}-rank", f"format {needed} goes with rank {rank}", test, source=source)
 
 
+def rank_needs_format(
+    x: Parameter, parameters: Sequence[Parameter], needed: Mapping[int, str], *, source: str = DOCUMENT
+) -> Check:
+    """All these tensors have the format that goes with the rank of ``x``; other ranks are another row's matter."""
+
+    def test(call: Call) -> Broken | None:
+        rank = call.tensor(x).rank
+        for p in parameters:
+            format = call.tensor(p).format
+            if format != needed.get(rank, format):
+                return Broken(p.name, f"format {needed[rank]} with rank {rank}", format, f"Use {needed[rank]}.")
+        return None
+
+    says = joined(f"rank {rank} goes with {format}" for rank, format in needed.items())
+    return Check("rank-format", says, test, source=source)
+
+
 def same(what: str, one_of: Parameter, like: Parameter, *, on: Products = EVERYWHERE, source: str = DOCUMENT) -> Check:
     """Two tensors agree in ``what``: "dtype", "format", "rank" or "shape"."""
     first, second = one_of.name, like.name
@@ -246,12 +263,17 @@ def same(what: str, one_of: Parameter, like: Parameter, *, on: Products = EVERYW
 
     def blames_second(call: Call) -> bool:
         """All tensors share one type and one format, so the odd one is to blame; else the output, if one of the two
-        is: its shape is not given, but follows. Of two outputs the later one follows the other."""
+        is: its shape is not given, but follows. Of two outputs the one that the call does not give such a shape, and
+        if that is neither or both, the later one: it follows the other."""
         if what in ("dtype", "format"):
             rest = [read[what](call.tensor(p.name)) for p in call.operator.tensors if p.name not in (first, second)]
             for_first, for_second = (rest.count(read[what](call.tensor(name))) for name in (first, second))
             if for_first != for_second:
                 return for_first > for_second
+        if what == "shape" and like.output and one_of.output:
+            wanted = dict(zip(call.operator.outputs, call.operator.results(call), strict=True))
+            one, other = (call.tensor(p).shape == wanted[p].shape for p in (one_of, like))
+            return one and not other
         return like.output and not one_of.output
 
     return Check(f"{first}-{what}-as-{second}", f"{what} of {first} = {what} of {second}", test, on=on, source=source)
@@ -311,7 +333,9 @@ def no_negative_dims(parameters: Sequence[Parameter], *, source: str = DOCUMENT)
 # Rows about int arrays and numbers.
 
 
-def length_in(parameter: Parameter, allowed: tuple[int, ...]) -> Check:
+def length_in(
+    parameter: Parameter, allowed: tuple[int, ...], *, on: Products = EVERYWHERE, source: str = DOCUMENT
+) -> Check:
     name = parameter.name
 
     def test(call: Call) -> Broken | None:
@@ -319,10 +343,10 @@ def length_in(parameter: Parameter, allowed: tuple[int, ...]) -> Check:
         if value is None or len(call.ints(name)) in allowed:  # null is another row's matter
             return None
         each_axis = joined(f"one for {letter}" for letter in call.operator.axes)
-        change = f"Pass one value, or {each_axis}."
+        change = f"Pass one value, or {each_axis}." if 1 in allowed else f"Pass {each_axis}."
         return Broken(name, f"{listed(allowed)} values", f"{len(call.ints(name))}", change)
 
-    return Check(f"{name}-length", f"{name} has {listed(allowed)} values", test)
+    return Check(f"{name}-length", f"{name} has {listed(allowed)} values", test, on=on, source=source)
 
 
 def each(
@@ -368,6 +392,20 @@ def at_most_half(parameter: Parameter, whole: Parameter, *, source: str = DOCUME
         return Broken(name, f"at most half of {of} {shown(limits)}", shown(values), f"Use {name} up to {most}.")
 
     return Check(f"{name}-half", f"{name} is at most half of {of}", test, source=source)
+
+
+def at_most_input(parameter: Parameter, x: Parameter, *, source: str = DOCUMENT) -> Check:
+    """Each value is at most the size of its axis, padding not counted."""
+    name, of = parameter.name, x.name
+
+    def test(call: Call) -> Broken | None:
+        axes = len(call.operator.axes)
+        values, sizes = spread(call.ints(parameter), axes), call.tensor(x).shape[-axes:]
+        if all(v <= size for v, size in zip(values, sizes, strict=True)):
+            return None
+        return Broken(name, f"at most the sizes of {of}, {shown(sizes)}", shown(values), f"Use a smaller {name}.")
+
+    return Check(f"{name}-input", f"{name} is at most the size of {of} along each axis", test, source=source)
 
 
 def between(parameter: Parameter, low: int, high: int, *, on: Products = EVERYWHERE) -> Check:

@@ -71,7 +71,7 @@ class Operator:
     axes: str  # the letters of the pooled axes: "HW" or "DHW"
     parameters: tuple[Parameter, ...]
     products: tuple[Product, ...]
-    default_format: str  # of tensors whose format nobody names
+    default_format: str  # of tensors whose format nobody names, with a batch
     windows: Callable[[Call], tuple[Windows, ...]] = field(repr=False)
     rows: tuple[Check, ...] = field(repr=False)  # between those that every operator begins and ends with
     planner: Callable[[Call, int], Plan] = field(repr=False)  # of a call and the number of threads
@@ -79,6 +79,7 @@ class Operator:
     sample: Sample = field(repr=False)
     # What results are like that nobody gave, as far as the call's other arguments tell.
     results: Callable[[Call], tuple[Tensor, ...]] = field(default=gradient_of_input, repr=False)
+    format_without_batch: str = ""  # of such tensors without one, if it is another one
     channels_last: str = ""  # the format that it takes with channels last, if it does
     # What the first tensor is rounded to before anything else ("computed in X"); None where the product refuses that.
     rounding: Callable[[Call], str | None] = field(default=lambda call: "kept", repr=False)
@@ -131,6 +132,10 @@ class Operator:
     def averages(self) -> bool:
         """Whether windows are averaged. Only maxima have places, and only their windows may have gaps."""
         return not {Role.INDICES, Role.PLACES, Role.MASK, Role.DILATION} & set(self.by_role)
+
+    def usual_format(self, rank: int) -> str:
+        """The format of a tensor of some rank, if nobody names it."""
+        return (rank == len(self.axes) + 1 and self.format_without_batch) or self.default_format
 
     def checks_on(self, product: Product) -> tuple[Check, ...]:
         """The rows that hold on a product, in their order."""

@@ -81,9 +81,9 @@ def result(name: str) -> Parameter:
     return Parameter(name, Role.RESULT, OUTPUT, "out", "The result.", read=False)
 
 
-def places(name: str) -> Parameter:
+def places(name: str, dtype: str = "int32") -> Parameter:
     """The indices that a forward pass finds."""
-    return Parameter(name, Role.PLACES, OUTPUT, "out", "Where the maxima stand.", dtype="int32", read=False)
+    return Parameter(name, Role.PLACES, OUTPUT, "out", "Where the maxima stand.", dtype=dtype, read=False)
 
 
 GRAD = Parameter("gradOutput", Role.GRADIENT, TENSOR, "grad_output", "The gradient of the forward output.", REQUIRED)

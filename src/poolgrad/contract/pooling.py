@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from ..base.dtypes import FORMATS, dtype_named
+from ..base.dtypes import FORMATS, DType, dtype_named
 from ..base.products import A2, A3, A950, ANY, INFERENCE, PRODUCTS, TRAINING, Product
 from ..base.status import ACLNN_ERR_PARAM_INVALID
 from ..base.tensor import Tensor, dense_strides
@@ -58,10 +58,11 @@ def fixed_windows(call: Call) -> tuple[Windows, ...]:
 
 
 def adaptive_windows(call: Call) -> tuple[Windows, ...]:
-    """As many windows as the output size says, or as the gradient has elements, spread evenly."""
+    """As many windows as the output size says, or as the gradient has elements, spread evenly; with an output size that
+    says nothing, as many as elements."""
     sizes, axes = spatial_sizes(call, Role.INPUT), len(call.operator.axes)
     given = Role.OUTPUT_SIZE in call.operator.by_role
-    outs = spread(call.ints(Role.OUTPUT_SIZE), axes) if given else spatial_sizes(call, Role.GRADIENT)
+    outs = spread(call.ints(Role.OUTPUT_SIZE), axes) or sizes if given else spatial_sizes(call, Role.GRADIENT)
     return tuple(Windows(size, out, adaptive=True) for size, out in zip(sizes, outs, strict=True))
 
 
@@ -81,15 +82,21 @@ def gradient_of_input(call: Call) -> tuple[Tensor, ...]:
 
 def pooled_results(call: Call) -> tuple[Tensor, ...]:
     """The results of a forward pass: of the input's type and layout, and indices of 64 bits where those of 32 are not
-    the product's. Where the arguments give no shape, which a row about them will say, the input's stands in."""
+    the product's, or the operator has no others. Where the arguments give no shape, which a row about them will say,
+    the input's stands in; so it does where nothing is pooled, and nothing would be written."""
     x, given = call.tensor(Role.INPUT), all(call.values[p.name] is not None for p in call.operator.numbers)
     try:
         shape = pooled_shape(call) if given else x.shape
     except (ValueError, ZeroDivisionError):  # numbers that make no windows
         shape = x.shape
-    shape = x.shape if min(shape, default=0) < 0 else shape
-    index = dtype_named("int32" if call.product in (A2, A3) else "int64")
-    dtypes = (index if p.role is Role.PLACES else x.dtype for p in call.operator.outputs)
+    shape = x.shape if min(shape, default=0) < 0 or (not x.count and all(shape)) else shape
+
+    def dtype_of(parameter: Parameter) -> DType:
+        if parameter.role is not Role.PLACES:
+            return x.dtype
+        return dtype_named(parameter.dtype if call.product in (A2, A3) else "int64")
+
+    dtypes = map(dtype_of, call.operator.outputs)
     like = dataclasses.replace(x, shape=shape)
     return tuple(Tensor(dtype, shape, dense_strides(like, dtype.itemsize), x.format) for dtype in dtypes)
 
@@ -198,6 +205,40 @@ def positive_but_batch(x: Parameter, axes: str) -> Check:
     return dims((x,), f"{x.name}-dims", says, lambda size, axis: size < 0 or (size == 0 and axis != first))
 
 
+def positive_but_first(
+    parameters: Sequence[Parameter], key: str, *, on: frozenset[Product] = EVERYWHERE, source: str = DOCUMENT
+) -> Check:
+    """Only the first of all axes may be empty: the batch, or the channels where there is none."""
+    names = [p.name for p in parameters]
+    says = "sizes greater than 0, the first one at least 0"
+
+    def test(call: Call) -> Broken | None:
+        for name in names:
+            shape = call.tensor(name).shape
+            for axis, size in enumerate(shape):
+                if size < 0 or (size == 0 and axis):
+                    got = f"size {size} on axis {axis} of shape {shown(shape)}"
+                    return Broken(name, says, got, "Use sizes greater than 0.")
+        return None
+
+    return Check(key, f"{joined(names)}: {says}", test, on=on, source=source)
+
+
+def computation_allowed(cube: Parameter, x: Parameter) -> Check:
+    """The dtype has the computation type that is asked for."""
+
+    def test(call: Call) -> Broken | None:
+        rounding = call.operator.rounding
+        if rounding(call) is not None:
+            return None
+        others = {mode: dataclasses.replace(call, values={**call.values, cube.name: mode}) for mode in range(4)}
+        change = f"Use {listed([mode for mode, other in others.items() if rounding(other) is not None])}."
+        expected = f"a computation type that {call.tensor(x).dtype.name} has"
+        return Broken(cube.name, expected, str(call.number(cube)), change)
+
+    return Check(f"{cube.name}-dtype", f"{cube.name} is one that the dtype has on the product", test)
+
+
 def plane_below(
     x: Parameter,
     axes: str,
@@ -206,6 +247,7 @@ def plane_below(
     on: frozenset[Product] = EVERYWHERE,
     source: str = DOCUMENT,
     status: int = ACLNN_ERR_PARAM_INVALID,
+    key: str = "plane-size",
 ) -> Check:
     """All places of a plane can be written in an index."""
     product = "*".join(axes)
@@ -217,4 +259,4 @@ def plane_below(
         return Broken(x.name, f"{product} of at most {limit}", got, "Split the plane.")
 
     says = f"{product} is at most {limit}, what an index can hold"
-    return Check("plane-size", says, test, on=on, source=source, status=status)
+    return Check(key, says, test, on=on, source=source, status=status)

@@ -98,6 +98,7 @@ _MODULES = {
     "average_k3s1": "average.k3s1",
     **dict.fromkeys(FEW_WINDOWS, "average.few_windows"),
     **dict.fromkeys((*LAYERS, *LAYERS_IN_ONE_PASS), "average.layers"),
+    "pool_average": "forward.averages",
     "pool_max": "forward.maxima",
     "max_channels_last": "maximum.channels_last",
     "max_channels_last_k2s2": "maximum.channels_last_blocks",

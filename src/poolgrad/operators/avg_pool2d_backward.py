@@ -20,13 +20,14 @@ from ..contract.checks import (
     rank_in,
     same,
 )
-from ..contract.engine import LIBRARY, SAFE, Broken, Call, Check
+from ..contract.engine import LIBRARY, SAFE, Call
 from ..contract.operator import AVG_POOL_3D_GRAD, IR_WINDOWS, GraphOperator, Operator, Sample
 from ..contract.parameters import CEIL, COUNT_PAD, CUBE, DIVISOR, GRAD, KERNEL, PADDING, STRIDE, Role, X, result
 from ..contract.pooling import (
     CLASSIC,
     NO_PRODUCT,
     ON_PRODUCTS,
+    computation_allowed,
     fixed_windows,
     floats,
     is_pooled,
@@ -73,17 +74,6 @@ def cube_rounding(call: Call) -> str | None:
     return modes[call.tensor(X).dtype.name][call.number(CUBE)]
 
 
-def cube_math_type_allowed() -> Check:
-    def test(call: Call) -> Broken | None:
-        if cube_rounding(call) is not None:
-            return None
-        expected = f"a computation type that {call.tensor(X).dtype.name} has"
-        change = "Use 1 (ALLOW_FP32_DOWN_PRECISION), which every dtype has."
-        return Broken(CUBE.name, expected, str(call.number(CUBE)), change)
-
-    return Check("cubeMathType-dtype", "cubeMathType is one that the dtype has on the product", test)
-
-
 def suite(cases: Suite) -> None:
     """Cases that usual suites leave out."""
     cases.base(cubeMathType=1)  # which every dtype has on every product
@@ -112,15 +102,7 @@ def suite(cases: Suite) -> None:
 
 def _divisors(cases: Suite) -> None:
     pooled, refused, shape = cases.pooled, cases.refused, (2, 3, 8, 8)
-    for include in (True, False):
-        word = "counts" if include else "does-not-count"
-        window = {"kernelSize": (3, 3), "stride": (2, 2), "padding": (1, 1), "countIncludePad": include}
-        pooled(f"divisor-0-padding-{word}", "divisorOverride 0 means none", (2, 3, 9, 7), **window)
-        why = "ceil mode's last window is cut off at input plus padding"
-        pooled(f"ceil-padding-{word}", why, shape, ceilMode=True, **window)
-        why = "a given divisor makes countIncludePad irrelevant"
-        pooled(f"divisor-5-padding-{word}", why, (2, 3, 9, 7), divisorOverride=5, **window)
-    pooled("divisor-negative", "a divisor may be negative", shape, divisorOverride=-3)
+    cases.divisors()
     pooled("divisor-255", "the largest divisor that every product takes", shape, divisorOverride=255)
     why = "a divisor that float32 can't hold exactly"
     pooled("divisor-beyond-2-24", why, shape, divisorOverride=2**24 + 1, product=A2.name)
@@ -182,7 +164,7 @@ OPERATOR = Operator(
         at_most_half(PADDING, KERNEL),
         not_negative(PADDING),
         between(CUBE, 0, 3),
-        cube_math_type_allowed(),
+        computation_allowed(CUBE, X),
         same("shape", X, OUT),
         dims((GRAD, X), "empty", "no size of 0", lambda size, axis: size == 0, on=ON_PRODUCTS),
         dims(

@@ -93,7 +93,7 @@ FEWEST_LANES, TINY = 3, 1 << 13
 Axes = tuple[Axis, Axis, Axis]
 
 
-def _axes(call: Call) -> Axes:
+def axes_of(call: Call) -> Axes:
     """The windows along D, H and W, and what they count in divisors."""
     counting = COUNT_PADDED if call.value(Role.COUNT_INCLUDE_PAD) else COUNT_VALID
     windows = [w.axis(COUNT_ONE if call.value(Role.DIVISOR) else counting) for w in call.operator.windows(call)]
@@ -101,22 +101,31 @@ def _axes(call: Call) -> Axes:
     return depth, rows, columns
 
 
+def divisor_of(call: Call) -> int:
+    """What multiplies every window's count: the divisor that is given, where windows count as one."""
+    return (call.value(Role.DIVISOR) and call.number(Role.DIVISOR)) or 1
+
+
+def has_large_divisors(divisor: int, axes: Axes, compute: str) -> bool:
+    """Whether the compute dtype can't hold every divisor."""
+    exact = 2**53 if compute == FLOAT64.name else 2**24
+    return abs(divisor) * math.prod(axis.longest_count for axis in axes) > exact
+
+
 def plan_average(call: Call, threads: int) -> Plan:
     """The gradient of an average over the windows of one to three axes; a plane without depth has one layer."""
     by_role = call.operator.by_role
     grad, result = by_role[Role.GRADIENT].name, by_role[Role.RESULT].name
     source, target = call.tensor(grad), call.tensor(result)
-    divisor, layout = (call.value(Role.DIVISOR) and call.number(Role.DIVISOR)) or 1, layout_of(call)
-    axes, rounding = _axes(call), call.operator.rounding(call) or "kept"
+    divisor, layout = divisor_of(call), layout_of(call)
+    axes, rounding = axes_of(call), call.operator.rounding(call) or "kept"
     compute = compute_dtype(target.dtype)
     itemsize = np.dtype(compute).itemsize
     planes, gradients = as_planes(target, layout), as_planes(source, layout)
     record = _record(target.dtype, planes.shape[1], axes)
     record["grad_steps"], record["result_steps"] = gradients.steps, planes.steps
     record["divisor"], record["rounding"] = divisor, ROUNDINGS[rounding]
-    # Beyond this integer the compute dtype can't hold every divisor.
-    exact = 2**53 if compute == FLOAT64.name else 2**24
-    record["large_divisors"] = abs(divisor) * math.prod(axis.longest_count for axis in axes) > exact
+    record["large_divisors"] = has_large_divisors(divisor, axes, compute)
 
     moves = MOVES[target.dtype]
     if gradients.has_neighbours(source.dtype.itemsize) and rounding == "kept" and not record["large_divisors"]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ..base.dtypes import FLOAT64
@@ -14,7 +12,7 @@ from ..contract.parameters import Role
 from ..contract.pooling import layout_of
 from ..kernels.record import LANES, RECORD
 from . import plan as plans
-from .average import MOVES
+from .average import MOVES, ROUNDINGS, Axes, axes_of, divisor_of, has_large_divisors
 from .plan import CODES, Plan, Record, compute_dtype, parts_for, power_of_two
 
 # Places of larger planes need 64 bits, as float64 has them.
@@ -26,27 +24,45 @@ CHUNK, TILE, RESULTS, MOST_ROWS_KEPT = 512, 1024, 256, 32
 
 def plan_maximum(call: Call, threads: int) -> Plan:
     """Maxima of the windows of one to three axes, and where they stand."""
-    x, outputs = call.operator.by_role[Role.INPUT], call.operator.outputs
     windows, record = call.operator.windows(call), np.zeros(1, RECORD)
-    depth, rows, columns = axes = (*[whole(1)] * (3 - len(windows)), *(w.axis(COUNT_ONE) for w in windows))
+    depth, rows, columns = (*[whole(1)] * (3 - len(windows)), *(w.axis(COUNT_ONE) for w in windows))
+    record["vectors"], record["index_code"] = 2, CODES[call.tensor(Role.PLACES).dtype]
+    record["dilation"] = [*[1] * (3 - len(windows)), *(w.dilation for w in windows)]
+    wide = depth.size * rows.size * columns.size > LARGEST_PLANE
+    compute = FLOAT64.name if wide else compute_dtype(call.tensor(Role.RESULT).dtype)
+    return _plan(call, threads, "pool_max", compute, record, (depth, rows, columns), not wide)
+
+
+def plan_average(call: Call, threads: int) -> Plan:
+    """Averages of the windows of one to three axes."""
+    record, axes, divisor = np.zeros(1, RECORD), axes_of(call), divisor_of(call)
+    rounding, compute = call.operator.rounding(call) or "kept", compute_dtype(call.tensor(Role.RESULT).dtype)
+    record["vectors"], record["dilation"] = 1, 1
+    record["divisor"], record["rounding"] = divisor, ROUNDINGS[rounding]
+    record["large_divisors"] = has_large_divisors(divisor, axes, compute)
+    return _plan(call, threads, "pool_average", compute, record, axes, rounding == "kept")
+
+
+def _plan(call: Call, threads: int, kernel: str, compute: str, record: Record, axes: Axes, in_vectors: bool) -> Plan:
+    """What all forward passes share. Rows move as vectors, unless their numbers have to be changed on the way."""
+    x, outputs = call.operator.by_role[Role.INPUT], call.operator.outputs
+    depth, rows, columns = axes
     source, target, layout = call.tensor(x), call.tensor(Role.RESULT), layout_of(call)
+    names = (x.name, *(p.name for p in outputs))
+    if not source.count:  # outputs may have any shape then
+        return Plan(call, "", compute, record, names, 0, 1, 0, 0)
     tensors = [source, *(call.tensor(p) for p in outputs)]
     planes, sizes = [as_planes(tensor, layout) for tensor in tensors], [tensor.dtype.itemsize for tensor in tensors]
-    record["vectors"], record["code"] = 2, CODES[target.dtype]
-    record["index_code"] = CODES[call.tensor(Role.PLACES).dtype]
+    record["code"], record["itemsize"] = CODES[target.dtype], np.dtype(compute).itemsize
     record["empty"] = columns.rule == FIXED and (columns.stop(0) <= 0 or columns.start(columns.out - 1) >= columns.size)
-    record["dilation"] = [*[1] * (3 - len(windows)), *(w.dilation for w in windows)]
     for name in ("rule", "size", "out", "kernel", "stride", "pad", "counting"):
         record[name] = [getattr(axis, name) for axis in axes]
-    for name, of in zip(("grad_steps", "result_steps", "index_steps"), planes, strict=True):
+    for name, of in zip(("grad_steps", "result_steps", "index_steps"), planes, strict=False):
         record[name] = of.steps
     batch, channels = planes[0].shape[:2]
     record["planes"], record["channels"] = batch * channels, channels
-    wide = math.prod(axis.size for axis in axes) > LARGEST_PLANE
-    compute = FLOAT64.name if wide else compute_dtype(target.dtype)
-    record["itemsize"] = np.dtype(compute).itemsize
     groups, moves = -(-batch * channels // LANES), MOVES[target.dtype]
-    if wide:
+    if not in_vectors:
         pass  # element by element
     elif channels >= LANES and all(of.steps[1] == size for of, size in zip(planes, sizes, strict=True)):
         record["pixel"], record["reading"], record["writing"] = LANES, moves, moves
@@ -56,8 +72,7 @@ def plan_maximum(call: Call, threads: int) -> Plan:
     units = groups * depth.out * rows.out if target.count else 0
     parts = parts_for(threads, max(units, 1), *tensors)
     floats, integers = _scratch(record, axes, min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts))
-    names = (x.name, *(p.name for p in outputs))
-    return Plan(call, "pool_max" if units else "", compute, record, names, units, parts, floats, integers)
+    return Plan(call, kernel if units else "", compute, record, names, units, parts, floats, integers)
 
 
 def _move_rows(record: Record, planes: list[Planes], sizes: list[int], moves: int) -> None:
@@ -73,7 +88,7 @@ def _move_rows(record: Record, planes: list[Planes], sizes: list[int], moves: in
     if record["dense"]:
         record["grad_steps"][0, 2:] = contiguous_strides(source.spatial, size)
     if record["dense_results"]:
-        for name, of, size in zip(("result_steps", "index_steps"), results, result_sizes, strict=True):
+        for name, of, size in zip(("result_steps", "index_steps"), results, result_sizes, strict=False):
             record[name][0, 2:] = contiguous_strides(of.spatial, size)
 
 
@@ -117,4 +132,4 @@ def _scratch(record: Record, axes: tuple[Axis, ...], budget: int) -> tuple[int, 
     record["tile"], record["chunk"], record["batch"], record["longer"] = tile, chunk, kept, longer()
     record["dense_results"] = record["dense_results"] and tile == columns.out
     record["depth_slots"], record["row_slots"] = depth_slots, row_slots
-    return floats(), 2 * tile + depth_slots * row_slots + max(kept, 2) + 3
+    return floats(), 3 * tile + depth_slots * row_slots + max(kept, 2) + 3

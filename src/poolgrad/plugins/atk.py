@@ -77,7 +77,7 @@ class _MaxExecutor(_Executor):
     def _given(self, role: Role, arguments: dict[str, Any]) -> Tensor | None:
         parameter = self._operator.by_role[role]
         array = arguments.get(parameter.name)
-        return None if array is None else description(parameter, array, self._operator.default_format)
+        return None if array is None else description(self._operator, parameter, array)
 
     def _forward_output(self, arguments: dict[str, Any], inputs: dict[str, Any]) -> Tensor | None:
         """What output_size says of the forward pass's output: one number for all axes, or one for each; or nothing."""

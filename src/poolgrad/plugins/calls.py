@@ -79,7 +79,7 @@ def described(
     A tensor may also be a description, one that is never read a shape, and an output the name of its type. Numbers that
     were not given are as in the Pythonic layer, outputs as the operator says.
     """
-    formats = formats or {p.name: operator.default_format for p in operator.tensors}
+    formats = formats or {}
     values: dict[str, Value] = {}
     for parameter in operator.parameters:
         name, given = parameter.name, arguments.get(parameter.name)
@@ -91,9 +91,10 @@ def described(
             values[name] = None
         elif isinstance(given, tuple) and not parameter.read:
             leader = values[operator.inputs[0].name]
-            values[name] = blank(leader.dtype, given, formats[name]) if isinstance(leader, Tensor) else None
+            format = formats.get(name) or operator.usual_format(len(given))
+            values[name] = blank(leader.dtype, given, format) if isinstance(leader, Tensor) else None
         else:
-            values[name] = description(parameter, given, formats[name])
+            values[name] = description(operator, parameter, given, formats.get(name))
     call = Call(operator, product, values)
     if all(values[p.name] is not None for p in operator.inputs):
         for p, result in zip(operator.outputs, operator.results(call), strict=True):
@@ -104,13 +105,14 @@ def described(
     return call
 
 
-def description(parameter: Parameter, array: Any, format: str) -> Tensor:
-    """A tensor as the contract sees it.
+def description(operator: Operator, parameter: Parameter, array: Any, format: str | None = None) -> Tensor:
+    """A tensor as the contract sees it, in the usual format if nobody names one.
 
     float64, which no product has, is described as float32: for that it stands where a tool asks for a more precise
     golden result.
     """
-    tensor = describe(detached(array), parameter.name, format).tensor
+    tensor = describe(detached(array), parameter.name, format or operator.default_format).tensor
+    tensor = replace(tensor, format=format or operator.usual_format(tensor.rank))
     return replace(tensor, dtype=FLOAT32) if tensor.dtype is FLOAT64 else tensor
 
 

@@ -73,36 +73,67 @@ def _formats(operator: Operator, named: Mapping[str, Any]) -> dict[str, str] | N
 
 # generated: spec
 __spec__ = {  # type: ignore[assignment] # Python has another use for this name, TTK this one
+    "aclnnAdaptiveAvgPool2d": "AdaptiveAvgPool2d",
     "aclnnAdaptiveAvgPool2dBackward": "AdaptiveAvgPool2dBackward",
+    "aclnnAdaptiveAvgPool3d": "AdaptiveAvgPool3d",
     "aclnnAdaptiveAvgPool3dBackward": "AdaptiveAvgPool3dBackward",
+    "aclnnAdaptiveMaxPool2d": "AdaptiveMaxPool2d",
     "aclnnAdaptiveMaxPool2dBackward": "AdaptiveMaxPool2dBackward",
+    "aclnnAdaptiveMaxPool3d": "AdaptiveMaxPool3d",
     "aclnnAdaptiveMaxPool3dBackward": "AdaptiveMaxPool3dBackward",
+    "aclnnAvgPool2d": "AvgPool2d",
     "aclnnAvgPool2dBackward": "AvgPool2dBackward",
+    "aclnnAvgPool3d": "AvgPool3d",
     "aclnnAvgPool3dBackward": "AvgPool3dBackward",
     "aclnnMaxPool2dWithIndices": "MaxPool2dWithIndices",
     "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
+    "aclnnMaxPool3dWithArgmax": "MaxPool3dWithArgmax",
     "aclnnMaxPool3dWithArgmaxBackward": "MaxPool3dWithArgmaxBackward",
 }
+
+
+class AdaptiveAvgPool2d(_Golden):
+    operator = "aclnnAdaptiveAvgPool2d"
 
 
 class AdaptiveAvgPool2dBackward(_Golden):
     operator = "aclnnAdaptiveAvgPool2dBackward"
 
 
+class AdaptiveAvgPool3d(_Golden):
+    operator = "aclnnAdaptiveAvgPool3d"
+
+
 class AdaptiveAvgPool3dBackward(_Golden):
     operator = "aclnnAdaptiveAvgPool3dBackward"
+
+
+class AdaptiveMaxPool2d(_Golden):
+    operator = "aclnnAdaptiveMaxPool2d"
 
 
 class AdaptiveMaxPool2dBackward(_WithIndices):
     operator = "aclnnAdaptiveMaxPool2dBackward"
 
 
+class AdaptiveMaxPool3d(_Golden):
+    operator = "aclnnAdaptiveMaxPool3d"
+
+
 class AdaptiveMaxPool3dBackward(_WithIndices):
     operator = "aclnnAdaptiveMaxPool3dBackward"
 
 
+class AvgPool2d(_Golden):
+    operator = "aclnnAvgPool2d"
+
+
 class AvgPool2dBackward(_Golden):
     operator = "aclnnAvgPool2dBackward"
+
+
+class AvgPool3d(_Golden):
+    operator = "aclnnAvgPool3d"
 
 
 class AvgPool3dBackward(_Golden):
@@ -115,6 +146,10 @@ class MaxPool2dWithIndices(_Golden):
 
 class MaxPool2dWithIndicesBackward(_WithIndices):
     operator = "aclnnMaxPool2dWithIndicesBackward"
+
+
+class MaxPool3dWithArgmax(_Golden):
+    operator = "aclnnMaxPool3dWithArgmax"
 
 
 class MaxPool3dWithArgmaxBackward(_WithIndices):

@@ -127,7 +127,9 @@ def _call(
     if data_format is not None and not isinstance(data_format, str):
         raise TypeError(f"data_format must be a string such as 'NCHW' or 'NHWC', got {data_format!r}.")
     format = data_format or operator.default_format
-    values: dict[str, Value] = {p.name: _number(p, value) for p, value in zip(operator.numbers, numbers, strict=True)}
+    values: dict[str, Value] = {
+        p.name: _number(p, value, len(operator.axes)) for p, value in zip(operator.numbers, numbers, strict=True)
+    }
     wanted = ANY if product is None else find_product(product)
     given = dict(zip(operator.tensors, arrays + _outputs(operator, out), strict=True))
     found = {
@@ -135,6 +137,8 @@ def _call(
         for p, value in given.items()
         if value is not None and not _is_shape(p, value)
     }
+    if not data_format:
+        found = {name: _in_usual_format(operator, array) for name, array in found.items()}
     values |= {p.name: found[p.name].tensor if p.name in found else None for p in operator.tensors}
     leader = values[operator.inputs[0].name]  # whose type shapes and results have that nobody describes
     if isinstance(leader, Tensor):
@@ -160,6 +164,13 @@ def _call(
     if prepared.task is not None:
         _run(prepared.task, {name: found[name].address for name in plan.tensors})
     return out
+
+
+def _in_usual_format(operator: Operator, array: adapters.Array) -> adapters.Array:
+    format = operator.usual_format(array.tensor.rank)
+    if format == array.tensor.format:
+        return array
+    return array._replace(tensor=dataclasses.replace(array.tensor, format=format))
 
 
 def _outputs(operator: Operator, out: Any) -> tuple[Any, ...]:
@@ -211,13 +222,15 @@ def _run(task: Task, addresses: Mapping[str, int]) -> None:
         raise index_error(task.plan, tensors, answer)
 
 
-def _number(parameter: Parameter, value: Any) -> Value:
+def _number(parameter: Parameter, value: Any, axes: int) -> Value:
     """An argument as the contract sees it."""
     if value is None and parameter.optional:
         default: Value = parameter.default
         return default
     if parameter.kind == "ints":
-        return _ints(value, parameter.python_name)
+        ints = _ints(value, parameter.python_name)
+        # One size stands for all axes here; the contract wants each.
+        return ints * axes if ints and parameter.role is Role.OUTPUT_SIZE and _is_one(value) else ints
     if parameter.kind == "bool":
         return _flag(value, parameter.python_name)
     return _int(value, parameter.python_name)
@@ -230,10 +243,15 @@ def _int(value: Any, name: str) -> int:
         raise TypeError(f"{name} must be an integer, got {value!r}.") from None
 
 
+def _is_one(value: Any) -> bool:
+    """Whether it is an integer, and no sequence."""
+    return hasattr(value, "__index__") and not getattr(value, "ndim", 0)
+
+
 def _ints(value: Any, name: str) -> tuple[int, ...] | None:
     if value is None:
         return None
-    if hasattr(value, "__index__") and not getattr(value, "ndim", 0):
+    if _is_one(value):
         return (_int(value, name),)
     strange = isinstance(value, str | bytes | dict) or not hasattr(value, "__len__")
     if strange or not hasattr(value, "__getitem__") or len(value) > MOST_VALUES:

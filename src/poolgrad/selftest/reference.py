@@ -237,17 +237,24 @@ def avg_pool2d_backward(
     array([[[3., 7., 4.]]])
     """
 
+    sizes = x_shape[-len(kernel_size) :]
+    axes = [fixed_windows(*axis, ceil_mode) for axis in zip(sizes, kernel_size, stride, padding, strict=True)]
+    divisor = _divisor_of_fixed_windows(count_include_pad, divisor_override)
+    return _average(rounded_to(round_to, grad_output) if round_to else grad_output, x_shape, axes, divisor)
+
+
+avg_pool3d_backward = avg_pool2d_backward
+
+
+def _divisor_of_fixed_windows(
+    count_include_pad: bool, divisor_override: int | None
+) -> Callable[[Sequence[Window]], int]:
     def divisor(windows: Sequence[Window]) -> int:
         if divisor_override:
             return divisor_override
         return math.prod(w.padded if count_include_pad else w.stop - w.start for w in windows)
 
-    sizes = x_shape[-len(kernel_size) :]
-    axes = [fixed_windows(*axis, ceil_mode) for axis in zip(sizes, kernel_size, stride, padding, strict=True)]
-    return _average(rounded_to(round_to, grad_output) if round_to else grad_output, x_shape, axes, divisor)
-
-
-avg_pool3d_backward = avg_pool2d_backward
+    return divisor
 
 
 def adaptive_avg_pool3d_backward(grad_output: Array, x_shape: Sequence[int]) -> Array:
@@ -280,6 +287,57 @@ def _average(
         region: tuple[Any, ...] = (..., *(slice(window.start, window.stop) for window in windows))
         grad_input[region] += share.reshape(share.shape + (1,) * len(axes))
     return grad_input
+
+
+def avg_pool2d(
+    x: Array,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+    round_to: FloatFormat | None = None,
+) -> Array:
+    """The sum of each window, divided by its divisor, over as many axes as the kernel has.
+
+    ``round_to`` is the format that ``x`` is rounded to before anything else.
+
+    >>> avg_pool2d(np.float32([[[6.0, 8.0, 1.0]]]), (1, 2), (1, 1), (0, 0))
+    array([[[7. , 4.5]]])
+    """
+    sizes = x.shape[-len(kernel_size) :]
+    axes = [fixed_windows(*axis, ceil_mode) for axis in zip(sizes, kernel_size, stride, padding, strict=True)]
+    divisor = _divisor_of_fixed_windows(count_include_pad, divisor_override)
+    return _pooled_average(rounded_to(round_to, x) if round_to else x, axes, divisor)
+
+
+avg_pool3d = avg_pool2d
+
+
+def adaptive_avg_pool2d(x: Array, output_size: Sequence[int]) -> Array:
+    """The mean of each of so many windows, over as many axes as there are numbers of them.
+
+    >>> adaptive_avg_pool2d(np.float32([[[6.0, 8.0, 1.0]]]), (1, 2))
+    array([[[7. , 4.5]]])
+    """
+    axes = [adaptive_windows(*axis) for axis in zip(x.shape[-len(output_size) :], output_size, strict=True)]
+    return _pooled_average(x, axes, lambda windows: math.prod(w.stop - w.start for w in windows))
+
+
+adaptive_avg_pool3d = adaptive_avg_pool2d
+
+
+@quiet
+def _pooled_average(x: Array, axes: list[list[Window]], divisor: Callable[[Sequence[Window]], int]) -> Array:
+    numbers, outs = x if x.dtype.kind == "O" else x.astype(np.float64), [len(windows) for windows in axes]
+    result = _zeros((*x.shape[: -len(axes)], *outs), numbers.dtype)
+    for position in np.ndindex(*outs):
+        windows = [axis[place] for axis, place in zip(axes, position, strict=True)]
+        region: tuple[Any, ...] = (..., *(slice(window.start, window.stop) for window in windows))
+        totals = numbers[region].sum(axis=tuple(range(-len(axes), 0)))
+        result[(..., *position)] = totals / divisor(windows)
+    return result
 
 
 # ---- max pooling -----------------------------------------------------------------------------------------------------
@@ -372,6 +430,9 @@ def max_pool2d_with_indices(
     return _at(x, indices, len(kernel_size)), indices
 
 
+max_pool3d_with_argmax = max_pool2d_with_indices
+
+
 def _at(x: Array, indices: Array, axes: int) -> Array:
     """What stands where the indices point to, each in its own plane or volume."""
     planes, places = x.reshape(*x.shape[:-axes], -1), indices.reshape(*x.shape[:-axes], -1)
@@ -383,6 +444,15 @@ def adaptive_max_pool_indices(x: Array, output_size: Sequence[int]) -> Array:
     sizes = x.shape[-len(output_size) :]
     axes = [adaptive_windows(size, count) for size, count in zip(sizes, output_size, strict=True)]
     return _indices_of_maxima(x, [[list(range(window.start, window.stop)) for window in axis] for axis in axes])
+
+
+def adaptive_max_pool2d(x: Array, output_size: Sequence[int]) -> tuple[Array, Array]:
+    """The maxima of adaptive windows over as many axes as the output size has, and where they lie."""
+    indices = adaptive_max_pool_indices(x, output_size)
+    return _at(x, indices, len(output_size)), indices
+
+
+adaptive_max_pool3d = adaptive_max_pool2d
 
 
 @quiet

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..geometry import COLUMNS, DEPTH, ROWS, bounds_of
+from ..geometry import COLUMNS, DEPTH, ROWS, bounds_of, count_of
 from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i64
 from ..record import LANES, NOTHING
 from ..runtime.stopping import shall_stop
@@ -27,6 +27,7 @@ class Scratch(NamedTuple):
     kept: int  # rows of the input that are pooled along W, slot by slot
     firsts: int  # where the windows of a tile begin
     stops: int
+    counts: int  # and what each contributes to its divisor
     tags: int  # which row a slot keeps
     rows: int  # the rows that are pooled together
     known: int  # which rows are staged, and the first column of a tile
@@ -39,7 +40,7 @@ def carve(plan: Any, floats: int, integers: int) -> Scratch:
     results = edge + max(plan.chunk, plan.longer) * size
     layer = results + plan.longer * LANES * size * plan.vectors
     kept = layer + row
-    tags = integers + 16 * tile
+    tags = integers + 24 * tile
     rows = tags + 8 * plan.depth_slots * plan.row_slots
     return Scratch(
         floats,
@@ -49,6 +50,7 @@ def carve(plan: Any, floats: int, integers: int) -> Scratch:
         kept,
         integers,
         integers + 8 * tile,
+        integers + 16 * tile,
         tags,
         rows,
         rows + 8 * max(plan.batch, 2),
@@ -66,14 +68,15 @@ def places_in_window(plan: Any, axis: int, o: int) -> tuple[int, int]:
 
 @piece
 def tabulate_columns(plan: Any, left: int, number: int, scratch: Scratch) -> None:
-    """Where the windows of a tile begin and stop, and the first column of all; with dilation it need not be the first
-    window's."""
+    """Where the windows of a tile begin and stop, what they count, and the first column of all; with dilation it need
+    not be the first window's."""
     write_i64(scratch.known, 16, plan.size[COLUMNS])
     for i in range(number):
         first, stop = places_in_window(plan, COLUMNS, left + i)
         write_i64(scratch.known, 16, min(first, read_i64(scratch.known, 16)))
         write_i64(scratch.firsts, 8 * i, first)
         write_i64(scratch.stops, 8 * i, stop)
+        write_i64(scratch.counts, 8 * i, count_of(plan, COLUMNS, left + i))
 
 
 @inlined_piece

@@ -1,0 +1,94 @@
+"""Averages of windows: sums along W, then H, then D, from +0.0 in ascending order, and one division.
+
+A divisor is the exact integer ``scale`` (of the row) times a count (of the column), as the compute type holds it; where
+it can't hold them all the division is done in float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..geometry import COLUMNS, DEPTH, ROWS, count_of
+from ..jit.memory import piece, read_i64
+from ..jit.vectors import add, as_unit, divide, load, read, splat, store, type_as, write
+from ..record import LANES, NOTHING
+from .lanes import Group, give_row, planes_of
+from .rows import Scratch, pooling
+
+
+@piece
+def add_columns(
+    plan: Any,
+    at: int,
+    staged: int,
+    begin: int,
+    end: int,
+    row: int,
+    low: int,
+    number: int,
+    scratch: Scratch,
+    unit: Any,
+) -> None:
+    """Let the windows from ``low`` on add columns ``begin`` to ``end`` of a row."""
+    for i in range(low, number):
+        w, stop = read_i64(scratch.firsts, 8 * i), min(read_i64(scratch.stops, 8 * i), end)
+        if w >= end:
+            break
+        total = splat(unit)
+        if w < begin:
+            total, w = load(at, LANES * i, unit), begin
+        for column in range(w - begin, stop - begin):
+            total = add(total, load(staged, LANES * column, unit))
+        store(at, LANES * i, total)
+
+
+@piece
+def add_rows(target: int, count: int, number: int, scratch: Scratch, unit: Any) -> None:
+    """The sum of ``count`` rows that stand in a table."""
+    first = read_i64(scratch.rows, 0)
+    for i in range(0, LANES * number, LANES):
+        total = load(first, i, unit)
+        for j in range(1, count):
+            total = add(total, load(read_i64(scratch.rows, 8 * j), i, unit))
+        store(target, i, total)
+
+
+@piece
+def set_zero(at: int, number: int, unit: Any) -> None:
+    """Windows that hold nothing but padding."""
+    for i in range(0, LANES * number, LANES):
+        store(at, i, splat(unit))
+
+
+@piece
+def divide_sums(plan: Any, sums: int, scale: int, number: int, scratch: Scratch, unit: Any) -> None:
+    """Sums of a row of windows, each by what its window counts."""
+    for i in range(number):
+        divisor = scale * read_i64(scratch.counts, 8 * i)
+        if plan.large_divisors:
+            for lane in range(LANES * i, LANES * (i + 1)):
+                write(sums, lane, type_as(float(read(sums, lane, unit)) / float(divisor), unit))
+        else:
+            store(sums, LANES * i, divide(load(sums, LANES * i, unit), splat(as_unit(divisor, unit))))
+
+
+@piece
+def give_averages(
+    plan: Any, group: Group, row: int, left: int, n: int, result: int, unused: int, scratch: Scratch, unit: Any
+) -> None:
+    steps, height, number = plan.result_steps, plan.out[ROWS], min(plan.tile, plan.out[COLUMNS] - left)
+    for i in range(n // number):
+        od, oh = (row + i) // height, (row + i) % height
+        scale = plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh)
+        divide_sums(plan, scratch.results + i * number * LANES * plan.itemsize, scale, number, scratch, unit)
+    offset = row // height * steps[2] + row % height * steps[3] + left * steps[4]
+    give_row(plan, planes_of(plan, result, steps, group), offset, scratch.results, n, scratch.edge, unit)
+
+
+_average_rows = pooling("pooled_averages", add_columns, add_rows, set_zero, give_averages)
+
+
+def pool_average(records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any) -> int:
+    """Rows ``begin`` to ``end`` of the results, counted over groups of planes, layers and rows."""
+    _average_rows(records[0], x, result, result, floats, integers, begin, end, unit)
+    return NOTHING

@@ -1,0 +1,245 @@
+"""Averages, bit for bit: sums in the contract's order, whatever the windows, types, layouts, threads and limits."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from kernels.test_paths import with_limits
+from oracle import DTYPES, FLOAT32, FLOAT64, LAYOUTS, Guarded, assert_same_bits
+
+import poolgrad
+from poolgrad.contract.engine import Call
+from poolgrad.contract.parameters import OUTPUT_SIZE, POOLED
+from poolgrad.contract.pooling import adaptive_windows
+from poolgrad.operators.avg_pool2d import OPERATOR, OUT
+from poolgrad.plans import forward
+from poolgrad.run.calls import call, forget_calls
+from poolgrad.selftest import reference
+
+Array = np.ndarray[Any, Any]
+pytestmark = pytest.mark.usefixtures("guarded_scratch")
+
+# The same over D, H and W, and with adaptive windows, without a contract: for the kernel they are all alike.
+VOLUMES = dataclasses.replace(OPERATOR, name="AvgPool3d", axes="DHW", rows=(), default_format="ND")
+ADAPTIVE = dataclasses.replace(
+    OPERATOR,
+    name="AdaptiveAvgPool",
+    rows=(),
+    parameters=(POOLED, OUTPUT_SIZE, OUT),
+    windows=adaptive_windows,
+    rounding=lambda call: "kept",
+)
+ADAPTIVE_VOLUMES = dataclasses.replace(ADAPTIVE, name="AdaptiveAvgPool3d", axes="DHW", default_format="ND")
+
+
+class Fixed(NamedTuple):
+    sizes: tuple[int, ...]
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    pad: tuple[int, ...]
+    ceil: bool = False
+    count_pad: bool = True
+    divisor: int = 0
+    mode: int = 0
+
+    def windows(self) -> list[list[reference.Window]]:
+        along = zip(self.sizes, self.kernel, self.stride, self.pad, strict=True)
+        return [reference.fixed_windows(*axis, self.ceil) for axis in along]
+
+    def divides_by(self, windows: list[reference.Window]) -> int:
+        return self.divisor or math.prod(w.padded if self.count_pad else w.stop - w.start for w in windows)
+
+    def pool(self, x: Array, out: Array | None) -> Any:
+        operator = OPERATOR if len(self.sizes) == 2 else VOLUMES
+        numbers = (self.kernel, self.stride, self.pad, self.ceil, self.count_pad, self.divisor, self.mode)
+        return call(operator, (x,), numbers, None, out)
+
+
+class Adaptive(NamedTuple):
+    sizes: tuple[int, ...]
+    out: tuple[int, ...]
+
+    def windows(self) -> list[list[reference.Window]]:
+        return [reference.adaptive_windows(*axis) for axis in zip(self.sizes, self.out, strict=True)]
+
+    def divides_by(self, windows: list[reference.Window]) -> int:
+        return math.prod(w.stop - w.start for w in windows)
+
+    def pool(self, x: Array, out: Array | None) -> Any:
+        return call(ADAPTIVE if len(self.sizes) == 2 else ADAPTIVE_VOLUMES, (x,), (self.out,), None, out)
+
+
+Case = Fixed | Adaptive
+PLANES: list[Case] = [
+    Fixed((8, 10), (2, 2), (2, 2), (0, 0)),
+    Fixed((9, 21), (3, 3), (2, 2), (1, 1)),
+    Fixed((9, 40), (3, 3), (1, 1), (1, 1)),
+    Fixed((9, 40), (3, 3), (1, 1), (1, 1), count_pad=False),
+    Fixed((7, 7), (3, 3), (1, 1), (1, 1), divisor=-5),
+    Fixed((5, 1), (3, 1), (1, 1), (1, 0)),
+    Fixed((1, 5), (1, 2), (1, 3), (0, 1), ceil=True),
+    Fixed((12, 30), (2, 4), (3, 5), (0, 0), ceil=True, divisor=2**24 + 1),
+    Fixed((11, 30), (3, 4), (3, 3), (1, 2), ceil=True),
+    Fixed((11, 30), (3, 4), (3, 3), (1, 2), ceil=True, count_pad=False),
+    Fixed((40, 17), (40, 17), (1, 1), (0, 0)),
+    Fixed((50, 8), (35, 3), (1, 2), (17, 1)),
+    Fixed((5, 70), (1, 40), (1, 1), (0, 20)),
+    Fixed((9, 9), (2, 2), (3, 3), (1, 1), ceil=True),
+    Fixed((6, 75), (2, 2), (2, 2), (0, 0)),
+    Fixed((6, 75), (3, 3), (3, 3), (0, 0)),
+    Fixed((7, 130), (3, 3), (2, 2), (1, 1)),
+    Fixed((6, 41), (5, 5), (4, 4), (2, 2), ceil=True),
+    Adaptive((7, 9), (3, 4)),
+    Adaptive((3, 4), (5, 9)),
+    Adaptive((13, 30), (1, 1)),
+    Adaptive((12, 64), (6, 16)),
+    Adaptive((5, 70), (3, 33)),
+]
+DEEP: list[Case] = [
+    Fixed((4, 6, 8), (2, 2, 2), (2, 2, 2), (0, 0, 0)),
+    Fixed((5, 7, 9), (3, 3, 3), (2, 2, 2), (1, 1, 1), ceil=True, count_pad=False),
+    Fixed((5, 7, 18), (3, 3, 3), (1, 1, 1), (1, 1, 1)),
+    Fixed((4, 9, 5), (4, 9, 5), (1, 1, 1), (0, 0, 0)),
+    Fixed((3, 5, 40), (2, 3, 3), (1, 1, 1), (1, 1, 1), divisor=7),
+    Adaptive((5, 7, 10), (2, 3, 4)),
+    Adaptive((2, 3, 3), (3, 2, 5)),
+]
+# Chunks, tiles and results of a vector or two; rows that are made anew each time.
+LIMITS: list[dict[str, int]] = [
+    {},
+    {"CHUNK": 9, "TILE": 3, "RESULTS": 1},
+    {"MOST_ROWS_KEPT": 1},
+    {"CHUNK": 16, "MOST_ROWS_KEPT": 0},
+]
+
+
+def numbers(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Of mixed signs and sizes, so that every order of additions gives other bits; what is no number among them."""
+    random = np.random.default_rng(math.prod(shape))
+    values = random.standard_normal(shape) * 2.0 ** random.integers(-6, 7, shape)
+    values[..., : shape[-1] // 3] *= random.random((*shape[:-1], 1)) < 0.8  # zeros of both signs
+    for strange in (np.nan, -np.inf, np.inf):
+        values[random.random(shape) < 0.003] = strange
+    return values.astype(dtype)
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def expected(x: Array, case: Case) -> Array:
+    """Along W, then H, then D, one number after the other."""
+    compute = np.float64 if x.dtype == FLOAT64 else np.float32
+    total, axes = x.astype(compute), case.windows()
+    for axis, windows in zip(range(-1, -len(axes) - 1, -1), reversed(axes), strict=True):
+        pooled = np.zeros((*total.shape[:axis], len(windows), *total.shape[axis:][1:]), compute)
+        for o, window in enumerate(windows):
+            at = pooled.swapaxes(axis, 0)[o]
+            for i in range(window.start, window.stop):
+                at += total.swapaxes(axis, 0)[i]
+        total = pooled
+    divisors = np.empty([len(windows) for windows in axes])
+    for place in np.ndindex(divisors.shape):
+        divisors[place] = case.divides_by([windows[o] for windows, o in zip(axes, place, strict=True)])
+    if np.abs(divisors).max() > 2**24:
+        return (total.astype(np.float64) / divisors).astype(compute).astype(x.dtype)
+    return (total / divisors.astype(compute)).astype(x.dtype)
+
+
+def check(case: Case, lead: tuple[int, ...], dtype: Any, of_x: str = "plain", of_out: str = "plain") -> None:
+    x = numbers((*lead, *case.sizes), dtype)
+    wanted = expected(x, case)
+    out = Guarded(wanted.shape, dtype, of_out)
+    case.pool(Guarded.holding(x, of_x).array, out.array)
+    assert_same_bits(np.ascontiguousarray(out.array), wanted)
+    out.assert_untouched()
+
+
+@pytest.fixture(autouse=True)
+def threads() -> Iterator[None]:
+    before = poolgrad.get_num_threads()
+    yield
+    poolgrad.set_num_threads(before)
+
+
+@pytest.mark.parametrize("case", PLANES + DEEP, ids=str)
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+def test_windows_and_limits(case: Case, limits: dict[str, int], monkeypatch: Any) -> None:
+    for name, value in limits.items():
+        monkeypatch.setattr(forward, name, value)
+    with_limits(monkeypatch, {"BYTES_PER_PART": 1})
+    for number in (1, 3):
+        poolgrad.set_num_threads(number)
+        forget_calls()
+        for lead in ((2, 5), (1, 8), (1, 1)):
+            check(case, lead, FLOAT32)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("case", [PLANES[1], PLANES[2], PLANES[7], PLANES[18], *DEEP[1:3]], ids=str)
+def test_types_and_layouts(case: Case, dtype: Any) -> None:
+    for channels in (3, 9, 16):
+        for layout in LAYOUTS:
+            for layouts in ((layout, layout), (layout, "plain"), ("plain", layout)):
+                check(case, (2, channels), dtype, *layouts)
+
+
+@pytest.mark.parametrize("case", PLANES[:4], ids=str)
+@pytest.mark.parametrize("layout", ["plain", "channels last", "every second"])
+def test_self_is_rounded_first(case: Any, layout: str) -> None:
+    x = numbers((2, 9, *case.sizes), FLOAT32)
+    with np.errstate(invalid="ignore", over="ignore"):
+        wanted = expected(x.astype(np.float16).astype(np.float32), case)
+    assert_same_bits(case._replace(mode=2).pool(Guarded.holding(x, layout).array, None), wanted)
+
+
+def test_sums_begin_at_plus_zero() -> None:
+    for sizes in ((3, 3), (3, 40)):
+        for channels in (1, 9):
+            x = np.full((1, channels, *sizes), -0.0, np.float32)
+            for layout in ("plain", "channels last"):
+                result = poolgrad.avg_pool2d(Guarded.holding(x, layout).array, 3, 1, 1)
+                assert not np.signbit(result).any()
+
+
+@pytest.mark.parametrize("layout", ["plain", "channels last"])
+@pytest.mark.parametrize("case", PLANES + DEEP, ids=str)
+def test_a_nan_stays_in_its_windows(case: Case, layout: str) -> None:
+    x = np.ones((1, 9, *case.sizes), np.float32)
+    place = (0, 4, *(size // 2 for size in case.sizes))
+    x[place] = np.nan
+    found = case.pool(Guarded.holding(x, layout).array, None)
+    holds = [[w.start <= i < w.stop for w in axis] for axis, i in zip(case.windows(), place[2:], strict=True)]
+    wanted = np.zeros(found.shape, bool)
+    wanted[0, 4] = functools.reduce(np.logical_and.outer, holds)
+    assert np.array_equal(np.isnan(found), wanted)
+
+
+@pytest.mark.parametrize("threads", [1, 64])
+@pytest.mark.parametrize(
+    "case",
+    [
+        Fixed((3001, 3000), (31, 3), (1, 1), (15, 1)),
+        Fixed((200, 200, 300), (31, 31, 31), (1, 1, 1), (15, 15, 15)),
+        Fixed((10, 2**20), (3, 3), (1, 1), (1, 1)),
+        Adaptive((3000, 3000), (7, 7)),
+    ],
+    ids=str,
+)
+def test_scratch_is_bounded(case: Any, threads: int) -> None:
+    operator = VOLUMES if len(case.sizes) == 3 else OPERATOR if isinstance(case, Fixed) else ADAPTIVE
+    x = np.broadcast_to(np.float32(0), (8, 8, *case.sizes))
+    made: list[Any] = []
+
+    def planned(call: Call, threads_asked: int) -> Any:
+        made.append(forward.plan_average(call, threads))
+        raise InterruptedError  # enough is known
+
+    given = case[1:] if isinstance(case, Fixed) else (case.out,)
+    with pytest.raises(InterruptedError):
+        call(dataclasses.replace(operator, name=f"Planned{threads}", planner=planned), (x,), tuple(given), None, None)
+    assert made[0].scratch_bytes <= 64 << 20
+    assert made[0].parts == threads or threads == 64
