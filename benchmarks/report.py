@@ -25,17 +25,20 @@ def geometric_mean(values: Iterable[float]) -> float:
     return math.exp(sum(logs) / len(logs))
 
 
-def verdict(mean: float, worst: float, goal: Row | None) -> str:
+def verdict(mean: float, worst: float, goal: Row | None, least_share: float = 1.0) -> str:
     """Whether a group reaches a goal: "met", "missed", or "" where there is none."""
     if not goal:
         return ""
-    return "met" if mean >= goal["mean"] and worst >= (goal["worst"] or 0) else "missed"
+    met = mean >= goal["mean"] and worst >= (goal["worst"] or 0) and least_share >= (goal.get("share") or 0)
+    return "met" if met else "missed"
 
 
 def goal_text(goal: Row | None) -> str:
     if not goal:
         return ""
-    return f"{goal['mean']:g}" + (f" ({goal['worst']:g})" if goal["worst"] else "")
+    text, least = f"{goal['mean']:g}", goal.get("share")  # which goals of earlier versions lack
+    text += f" ({goal['worst']:g})" if goal["worst"] else ""
+    return f"{text}, {least:.0%}" if least else text
 
 
 def thread_counts(document: Document) -> list[int]:
@@ -52,7 +55,7 @@ def summary(document: Document) -> list[dict[str, Any]]:
             if not rows:
                 continue
             ratios = [ratio(row) for row in rows]
-            mean, worst = geometric_mean(ratios), min(ratios)
+            mean, worst, least = geometric_mean(ratios), min(ratios), min(map(share, rows))
             target, stretch = (group[name] if threads == counts[-1] else None for name in ("target", "stretch"))
             lines.append(
                 {
@@ -65,9 +68,9 @@ def summary(document: Document) -> list[dict[str, Any]]:
                     "worst": worst,
                     "share": geometric_mean(share(row) for row in rows),
                     "target": goal_text(target),
-                    "target_verdict": verdict(mean, worst, target),
+                    "target_verdict": verdict(mean, worst, target, least),
                     "stretch": goal_text(stretch),
-                    "stretch_verdict": verdict(mean, worst, stretch),
+                    "stretch_verdict": verdict(mean, worst, stretch, least),
                 }
             )
     return lines

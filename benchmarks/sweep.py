@@ -50,7 +50,7 @@ def _line(dice: random.Random) -> str:
     words = _windows(dice, sizes) if name[0] != "a" or name.startswith("avg") else [_output_size(dice, sizes)]
     dtype = dice.choice(("float32", "float32", "float16", "bfloat16"))
     layout = dice.choice(("contiguous", "contiguous", "channels_last"))
-    return " ".join([name, shape, *words, dtype, layout])
+    return " ".join([name, shape, *words, dtype, layout, dice.choice(("backward", "forward"))])
 
 
 def _windows(dice: random.Random, sizes: list[int]) -> list[str]:
@@ -85,7 +85,7 @@ def sweep(seed: int, number: int, threads: list[int], keep: Path | None) -> dict
         case = drawn(dice)
         sides = prepare(case)
         try:
-            compare(sides, {"torch": sides.by_torch})
+            compare(sides, {"torch": sides.torch.call})
         except (AssertionError, NotImplementedError):  # of D, H, W it lacks halves, and takes a layout for another one
             document["not by torch"] += 1
             continue
@@ -114,7 +114,7 @@ def _rows(sides: Sides, threads: list[int]) -> list[dict[str, Any]]:
 
 def _kind(case: Case) -> str:
     layout = ", channels last" if case.layout == "channels_last" else ""
-    return f"{case.operator}{layout}, {'f32' if case.dtype == 'float32' else 'halves'}"
+    return f"{case.operator} {case.direction}{layout}, {'f32' if case.dtype == 'float32' else 'halves'}"
 
 
 def ratios(rows: Iterable[Row]) -> list[float]:
@@ -141,10 +141,10 @@ def _summary(kind: str, rows: list[Row]) -> dict[str, Any]:
 
 
 def text(document: Any) -> str:
-    lines = [f"seed {document['seed']}", f"{'kind':<34} {'cases':>5} {'mean':>7} {'worst':>7} {'<0.95':>6} {'<0.7':>6}"]
+    lines = [f"seed {document['seed']}", f"{'kind':<42} {'cases':>5} {'mean':>7} {'worst':>7} {'<0.95':>6} {'<0.7':>6}"]
     for line in by_kind(document):
         kind, cases, mean, worst, slower, much = line.values()
-        lines.append(f"{kind:<34} {cases:>5} {mean:>7.2f} {worst:>7.2f} {slower:>6} {much:>6}")
+        lines.append(f"{kind:<42} {cases:>5} {mean:>7.2f} {worst:>7.2f} {slower:>6} {much:>6}")
     slow = sorted(document["sweep"], key=lambda row: row["torch"] / row["poolgrad"])
     lines += ["", "the slowest:"]
     for row in slow[:25]:

@@ -126,6 +126,16 @@ class Operator:
     def by_role(self) -> Mapping[Role, Parameter]:
         return {p.role: p for p in self.parameters}
 
+    @cached_property
+    def is_gradient(self) -> bool:
+        """Whether it computes a gradient; if not, it pools."""
+        return Role.GRADIENT in self.by_role
+
+    @cached_property
+    def averages(self) -> bool:
+        """Whether windows are averaged. Only maxima have places, and only their windows may have gaps."""
+        return not {Role.INDICES, Role.PLACES, Role.MASK, Role.DILATION} & set(self.by_role)
+
     def usual_format(self, rank: int) -> str:
         """The format of a tensor of some rank, if nobody names it."""
         return (rank == len(self.axes) + 1 and self.format_without_batch) or self.default_format
