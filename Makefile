@@ -19,7 +19,7 @@ SEPARATE := --override-ini=addopts="--import-mode=importlib -ra"
 TWO_AT_A_TIME := --numprocesses 2 --dist worksteal
 MINUTES ?= 5
 
-.PHONY: help demo test test-lowest test-torch test-large test-interpreters test-baseline test-browser \
+.PHONY: help demo test test-lowest test-torch test-large test-first-calls test-interpreters test-baseline test-browser \
 	test-capi-faults test-capi-sanitizers test-capi-soak bench bench-quick bench-sweep bench-instructions check docs wheel clean
 
 help: ## this list
@@ -49,6 +49,9 @@ test-torch: $(TORCH_STAMP) ## the tests against torch 2.13.0, which is installed
 test-large: $(STAMP) ## memory bounds on tensors of gigabytes (needs 8 GB of memory)
 	$(BIN)/python -m pytest tests/large $(SEPARATE)
 
+test-first-calls: $(STAMP) ## what is compiled once and kept: fresh, damaged, shared and foreign caches
+	$(BIN)/python -m pytest tests/first_calls $(TWO_AT_A_TIME) $(SEPARATE)
+
 test-interpreters: $(STAMP) ## the wheel in empty environments of every Python on this machine that it is made for
 	@tools/need g++
 	$(BIN)/python -m pytest tests/interpreters $(TWO_AT_A_TIME) $(SEPARATE)
@@ -76,6 +79,7 @@ bench: $(BENCH_STAMP) ## against torch and the memory limit (15 minutes); renews
 
 bench-sweep: $(BENCH_STAMP) ## 1000 random shapes against torch, other ones each time (ten minutes); SEED=7 draws some again
 	$(BIN)/python -m benchmarks sweep $(if $(SEED),--seed $(SEED)) --json $(RESULTS)/sweep.json
+	$(BIN)/python tools/make_docs.py
 
 bench-quick: $(BENCH_STAMP) ## the same with fewer cases (two minutes), kept apart in quick.json
 	$(BIN)/python -m benchmarks --quick --json $(RESULTS)/quick.json

@@ -93,10 +93,10 @@ def _sweep(arguments: list[str]) -> None:
     made.add_argument("--threads", type=_counts, metavar="N,N", help="numbers of threads (default: 1 and all cores)")
     made.add_argument("--json", type=Path, metavar="FILE", help="keep the results in this file")
     options = made.parse_args(arguments)
-    from .sweep import sweep, text  # with torch, which nothing above needs
+    from .sweep import sweep  # with torch, which nothing above needs
 
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
-    print(text(sweep(seed, options.cases, options.threads or _all_threads(), options.json)))
+    print(report.sweep_text(sweep(seed, options.cases, options.threads or _all_threads(), options.json)))
 
 
 def _all_threads() -> list[int]:

@@ -6,7 +6,6 @@ import json
 import math
 import random
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ from . import machine
 from .cases import Case, parse
 from .lines import OPERATORS
 from .measure import caller, race
-from .report import Row, geometric_mean
-from .run import say, set_threads
+from .run import Document, say, set_threads
 from .sides import Sides, compare, prepare
 
 # Elements of an input: from what fits a first-level cache to what fits none.
@@ -24,8 +22,6 @@ FEWEST, MOST = 3e3, 1e7
 MOST_WORK = 4e8
 # Turns of the two sides go on for so long.
 SECONDS = 0.12
-# What counts as slower than torch is more than what two runs of one program differ by.
-SLOWER, MUCH_SLOWER = 0.95, 0.7
 
 
 def drawn(dice: random.Random) -> Case:
@@ -76,10 +72,11 @@ def _between(dice: random.Random, low: float, high: float) -> float:
     return math.exp(dice.uniform(math.log(low), math.log(max(low, high))))
 
 
-def sweep(seed: int, number: int, threads: list[int], keep: Path | None) -> dict[str, Any]:
+def sweep(seed: int, number: int, threads: list[int], keep: Path | None) -> Document:
     """Draw cases and time both sides of each; what was measured so far is kept after every hundredth."""
     dice, start = random.Random(seed), time.perf_counter()
-    document: dict[str, Any] = {"machine": machine.describe(), "seed": seed, "not by torch": 0, "sweep": []}
+    document: Document = {"machine": machine.describe(), "seed": seed, "sizes": {"fewest": FEWEST, "most": MOST}}
+    document |= {"not by torch": 0, "sweep": []}
     i = 0
     while i < number:
         case = drawn(dice)
@@ -93,11 +90,18 @@ def sweep(seed: int, number: int, threads: list[int], keep: Path | None) -> dict
         say(f"{i}/{number}  {time.perf_counter() - start:.0f} s  {case.name}")
         document["sweep"] += _rows(sides, threads)
         if keep and i % 100 == 0:
-            keep.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+            _write(document, keep)
     say("")
     if keep:
-        keep.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+        _write(document, keep)
     return document
+
+
+def _write(document: Document, path: Path) -> None:
+    """A line for each row: there are thousands."""
+    rows = ",\n".join(map(json.dumps, document["sweep"]))
+    rest = {name: value for name, value in document.items() if name != "sweep"}
+    path.write_text(f'{json.dumps(rest)[:-1]}, "sweep": [\n{rows}\n]}}\n', "utf-8")
 
 
 def _rows(sides: Sides, threads: list[int]) -> list[dict[str, Any]]:
@@ -108,46 +112,6 @@ def _rows(sides: Sides, threads: list[int]) -> list[dict[str, Any]]:
         times = race({name: caller(call) for name, call in sides.calls.items()}, SECONDS)
         # Where torch is faster on fewer threads, its users would choose these.
         best = times["torch"] = min(times["torch"], best)
-        rows.append({"case": case.name, "kind": _kind(case), "threads": count, **times})
+        described = {name: getattr(case, name) for name in ("operator", "direction", "layout", "dtype")}
+        rows.append({"case": case.name, **described, "threads": count, **times})
     return rows
-
-
-def _kind(case: Case) -> str:
-    layout = ", channels last" if case.layout == "channels_last" else ""
-    return f"{case.operator} {case.direction}{layout}, {'f32' if case.dtype == 'float32' else 'halves'}"
-
-
-def ratios(rows: Iterable[Row]) -> list[float]:
-    return [row["torch"] / row["poolgrad"] for row in rows]
-
-
-def by_kind(document: Any) -> list[dict[str, Any]]:
-    """A line per kind and one for all: how many times as fast as torch, and how many cases are slower."""
-    rows = document["sweep"]
-    kinds = {kind: [row for row in rows if row["kind"] == kind] for kind in sorted({row["kind"] for row in rows})}
-    return [_summary(kind, some) for kind, some in (*kinds.items(), ("all", rows))]
-
-
-def _summary(kind: str, rows: list[Row]) -> dict[str, Any]:
-    found = ratios(rows)
-    return {
-        "kind": kind,
-        "cases": len(found),
-        "mean": geometric_mean(found),
-        "worst": min(found),
-        "slower": sum(ratio < SLOWER for ratio in found),
-        "much slower": sum(ratio < MUCH_SLOWER for ratio in found),
-    }
-
-
-def text(document: Any) -> str:
-    lines = [f"seed {document['seed']}", f"{'kind':<42} {'cases':>5} {'mean':>7} {'worst':>7} {'<0.95':>6} {'<0.7':>6}"]
-    for line in by_kind(document):
-        kind, cases, mean, worst, slower, much = line.values()
-        lines.append(f"{kind:<42} {cases:>5} {mean:>7.2f} {worst:>7.2f} {slower:>6} {much:>6}")
-    slow = sorted(document["sweep"], key=lambda row: row["torch"] / row["poolgrad"])
-    lines += ["", "the slowest:"]
-    for row in slow[:25]:
-        times = f"{1e6 * row['torch']:>9.1f} {1e6 * row['poolgrad']:>9.1f}"
-        lines.append(f"{row['torch'] / row['poolgrad']:>6.2f} {row['threads']:>2} {times}  {row['case']}")
-    return "\n".join(lines)

@@ -27,11 +27,13 @@ from benchmarks.tables import (  # noqa: E402
     details,
     instructions_table,
     speed,
+    sweep_details,
+    sweep_table,
     table,
 )
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
-INSTRUCTIONS = RESULTS.with_name("instructions.json")
+INSTRUCTIONS, SWEEP = RESULTS.with_name("instructions.json"), RESULTS.with_name("sweep.json")
 # Around a generated part, in a document and in a program.
 MARKS = {".md": ("<!-- generated: {} -->", "<!-- end -->"), ".py": ("# generated: {}", "# end")}
 SOURCES = ROOT / "src" / "poolgrad"
@@ -200,7 +202,7 @@ def documents() -> dict[Path, str]:
     comparing = ROOT / "docs" / "compare.md"
     c_interface = ROOT / "docs" / "capi.md"
     plugins, ttk = ROOT / "docs" / "plugins.md", SOURCES / "plugins" / "ttk.py"
-    measured, counted = (json.loads(path.read_text("utf-8")) for path in (RESULTS, INSTRUCTIONS))
+    measured, counted, swept = (json.loads(path.read_text("utf-8")) for path in (RESULTS, INSTRUCTIONS, SWEEP))
     deviations = ROOT / "DEVIATIONS.md"
     return {
         deviations: filled(deviations, slips=slips(), rows=our_rows()),
@@ -208,15 +210,22 @@ def documents() -> dict[Path, str]:
             english,
             operators=operators("operator", "in Python"),
             support=support_cells("no product", "operator", "indices"),
+            sweep=sweep_table(swept, ENGLISH),
             speed=speed(measured, ENGLISH),
         ),
         chinese: filled(
             chinese,
             operators=operators("算子", "Python 函数"),
             support=support_cells("不指定产品", "算子", "索引"),
+            sweep=sweep_table(swept, CHINESE),
             speed=speed(measured, CHINESE),
         ),
-        benchmarks: filled(benchmarks, cases=details(measured), instructions=instructions_table(counted)),
+        benchmarks: filled(
+            benchmarks,
+            cases=details(measured),
+            sweep=sweep_details(swept),
+            instructions=instructions_table(counted),
+        ),
         comparing: filled(comparing, thresholds=thresholds()),
         c_interface: filled(c_interface, capi=c_interface_cost(measured, ENGLISH)),
         plugins: filled(plugins, ir=graph_operators()),
