@@ -52,7 +52,7 @@ def by_elements(seconds: float, say: Callable[[str], None]) -> list[dict[str, An
 def _measured(case: Case, seconds: float, say: Callable[[str], None], *, with_torch: bool) -> dict[str, Any]:
     say(f"growth  {case.name}")
     sides = prepare(case)
-    calls = {"poolgrad": sides.by_poolgrad} | ({"torch": sides.by_torch} if with_torch else {})
+    calls = {"poolgrad": sides.poolgrad.call} | ({"torch": sides.torch.call} if with_torch else {})
     compare(sides, calls)
     times = race({name: caller(call) for name, call in calls.items()}, seconds)
     return {

@@ -34,8 +34,8 @@ def _latency(case: Case, threads: int, seconds: float) -> dict[str, Any]:
     tensors = partial(poolgrad.avg_pool2d_backward, grad, case.x_shape, kernel, stride, padding, out=out)
     with Executor(case) as executor:
         runners: dict[str, Call] = {
-            "torch": sides.by_torch,
-            "numpy": sides.by_poolgrad,
+            "torch": sides.torch.call,
+            "numpy": sides.poolgrad.call,
             "tensors": tensors,
             "executor": executor.run,
         }

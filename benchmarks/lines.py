@@ -23,9 +23,9 @@ from poolgrad.operators import REGISTRY
 from poolgrad.selftest import reference
 
 OPERATORS = {
-    f"{'' if Role.KERNEL in op.by_role else 'a'}{'max' if Role.INDICES in op.by_role else 'avg'}{len(op.axes)}": op
+    f"{'' if Role.KERNEL in op.by_role else 'a'}{'avg' if op.averages else 'max'}{len(op.axes)}": op
     for op in REGISTRY.values()
-    if Role.GRADIENT in op.by_role
+    if op.is_gradient and Role.MASK not in op.by_role
 }
 OPERATORS |= {name.rstrip("23"): OPERATORS[name] for name in ("avg2", "aavg3", "max2", "amax2")}
 
@@ -56,7 +56,7 @@ class Line:
 
     @property
     def averages(self) -> bool:
-        return Role.INDICES not in self.described.by_role
+        return self.described.averages
 
     @property
     def adaptive(self) -> bool:

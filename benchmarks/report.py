@@ -25,17 +25,20 @@ def geometric_mean(values: Iterable[float]) -> float:
     return math.exp(sum(logs) / len(logs))
 
 
-def verdict(mean: float, worst: float, goal: Row | None) -> str:
+def verdict(mean: float, worst: float, goal: Row | None, least_share: float = 1.0) -> str:
     """Whether a group reaches a goal: "met", "missed", or "" where there is none."""
     if not goal:
         return ""
-    return "met" if mean >= goal["mean"] and worst >= (goal["worst"] or 0) else "missed"
+    met = mean >= goal["mean"] and worst >= (goal["worst"] or 0) and least_share >= (goal.get("share") or 0)
+    return "met" if met else "missed"
 
 
 def goal_text(goal: Row | None) -> str:
     if not goal:
         return ""
-    return f"{goal['mean']:g}" + (f" ({goal['worst']:g})" if goal["worst"] else "")
+    text, least = f"{goal['mean']:g}", goal.get("share")  # which goals of earlier versions lack
+    text += f" ({goal['worst']:g})" if goal["worst"] else ""
+    return f"{text}, {least:.0%}" if least else text
 
 
 def thread_counts(document: Document) -> list[int]:
@@ -52,7 +55,7 @@ def summary(document: Document) -> list[dict[str, Any]]:
             if not rows:
                 continue
             ratios = [ratio(row) for row in rows]
-            mean, worst = geometric_mean(ratios), min(ratios)
+            mean, worst, least = geometric_mean(ratios), min(ratios), min(map(share, rows))
             target, stretch = (group[name] if threads == counts[-1] else None for name in ("target", "stretch"))
             lines.append(
                 {
@@ -65,9 +68,9 @@ def summary(document: Document) -> list[dict[str, Any]]:
                     "worst": worst,
                     "share": geometric_mean(share(row) for row in rows),
                     "target": goal_text(target),
-                    "target_verdict": verdict(mean, worst, target),
+                    "target_verdict": verdict(mean, worst, target, least),
                     "stretch": goal_text(stretch),
-                    "stretch_verdict": verdict(mean, worst, stretch),
+                    "stretch_verdict": verdict(mean, worst, stretch, least),
                 }
             )
     return lines
@@ -75,6 +78,48 @@ def summary(document: Document) -> list[dict[str, Any]]:
 
 def slower_than_torch(document: Document) -> list[Row]:
     return sorted((row for row in document["cases"] if ratio(row) < 1), key=ratio)
+
+
+# ---- random shapes ---------------------------------------------------------------------------------------------------
+
+# What counts as slower than torch is more than what two runs of one program differ by.
+SLOWER, MUCH_SLOWER = 0.95, 0.7
+
+
+def sweep_summary(rows: Iterable[Row], kind: Callable[[Row], str]) -> list[dict[str, Any]]:
+    """A line for each kind of cases, and one for all: how many times as fast as torch, and how many are slower."""
+    kinds: dict[str, list[float]] = {}
+    for row in rows:
+        kinds.setdefault(kind(row), []).append(ratio(row))
+    everything = [value for values in kinds.values() for value in values]
+    return [
+        {
+            "kind": name,
+            "cases": len(found),
+            "mean": geometric_mean(found),
+            "worst": min(found),
+            "slower": sum(value < SLOWER for value in found),
+            "much_slower": sum(value < MUCH_SLOWER for value in found),
+        }
+        for name, found in (*sorted(kinds.items()), ("", everything))
+    ]
+
+
+def detailed_kind(row: Row) -> str:
+    layout = ", channels last" if row["layout"] == "channels_last" else ""
+    return f"{row['operator']} {row['direction']}{layout}, {'f32' if row['dtype'] == 'float32' else 'halves'}"
+
+
+def sweep_text(document: Document) -> str:
+    lines = [f"seed {document['seed']}", f"{'kind':<42} {'cases':>5} {'mean':>7} {'worst':>7} {'<0.95':>6} {'<0.7':>6}"]
+    for line in sweep_summary(document["sweep"], detailed_kind):
+        figures = f"{line['cases']:>5} {line['mean']:>7.2f} {line['worst']:>7.2f}"
+        lines.append(f"{line['kind'] or 'all':<42} {figures} {line['slower']:>6} {line['much_slower']:>6}")
+    lines += ["", f"{'slowest':<70} {'T':>2} {'torch µs':>9} {'ours µs':>9} {'ratio':>6}"]
+    for row in sorted(document["sweep"], key=ratio)[:25]:
+        times = f"{1e6 * row['torch']:>9.1f} {1e6 * row['poolgrad']:>9.1f}"
+        lines.append(f"{row['case']:<70} {row['threads']:>2} {times} {ratio(row):>6.2f}")
+    return "\n".join(lines)
 
 
 # ---- as text ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Train a small network on the CPU with poolgrad's pooling gradients in place of torch's. Needs torch 2.13.0."""
+"""Train a small network on the CPU with poolgrad's pooling in place of torch's. Needs torch 2.13.0."""
 
 import torch
 from torch import nn

@@ -18,6 +18,7 @@ from poolgrad.base.dtypes import dtype_named
 from poolgrad.base.products import ANY
 from poolgrad.base.tensor import Tensor, contiguous_strides
 from poolgrad.contract.engine import Value, prepare
+from poolgrad.contract.operator import Operator
 from poolgrad.contract.parameters import Role
 
 CASES = [case for group in GROUPS for case in group.cases]
@@ -36,15 +37,25 @@ def test_the_contract_allows_every_case(case: Case) -> None:
     indices = tensor(
         case.index_dtype, 4 if case.index_dtype == "int32" else 8, case.grad_shape, operator.default_format
     )
-    of_role = {Role.GRADIENT: grad, Role.INPUT: x, Role.INDICES: indices, Role.RESULT: x}
+    of_role = {Role.GRADIENT: grad, Role.INPUT: x, Role.INDICES: indices, Role.PLACES: indices}
+    read = written = 0
+    at_windows = grad.count * size + (0 if case.averages else indices.count * indices.dtype.itemsize)
+    if case.pools:
+        assert_legal(case, case.forward, of_role | {Role.RESULT: grad})
+        read, written = x.count * size, at_windows
+    if case.spreads:
+        assert_legal(case, operator, of_role | {Role.RESULT: x})
+        read, written = read + at_windows, written + x.count * size
+    assert (case.bytes_read, case.bytes_written) == (read, written)
+
+
+def assert_legal(case: Case, operator: Operator, of_role: dict[Role, Tensor]) -> None:
     wanted: dict[str, Value] = {p.name: of_role[p.role] for p in operator.tensors}
     wanted |= {p.name: p.default for p in operator.numbers}
-    if not case.adaptive:
-        numbers = zip((Role.KERNEL, Role.STRIDE, Role.PADDING), case.parameters, strict=True)
-        wanted |= {operator.by_role[role].name: values for role, values in numbers}
+    numbers = dict(zip((Role.KERNEL, Role.STRIDE, Role.PADDING), case.parameters, strict=False))
+    numbers |= {Role.OUTPUT_SIZE: case.outputs}
+    wanted |= {p.name: numbers[p.role] for p in operator.numbers if p.role in numbers}
     assert prepare(operator, ANY, wanted, 1).kernel
-    assert case.bytes_read == grad.count * size + (0 if case.averages else indices.count * indices.dtype.itemsize)
-    assert case.bytes_written == x.count * size
 
 
 def test_windows_that_differ_by_axis() -> None:
@@ -85,6 +96,14 @@ def test_a_line_is_read() -> None:
     assert parse("aavg n2c3d4h5w6 o1,2,3").grad_shape == (2, 3, 1, 2, 3)
     assert parse("aavg2 n2c3h5w6 o2,3").grad_shape == (2, 3, 2, 3)
     assert parse("avg3 n2c3d4h5w6 k3 s2 p1").grad_shape == (2, 3, 2, 3, 3)
+
+
+def test_a_direction_is_read() -> None:
+    gradient, forward, both = (parse(f"max n2c3h8w8 k2 {word}") for word in ("", "forward", "both"))
+    assert [(case.pools, case.spreads) for case in (gradient, forward, both)] == [(0, 1), (1, 0), (1, 1)]
+    assert (forward.bytes_read, forward.bytes_written) == (gradient.bytes_written, gradient.bytes_read)
+    assert both.bytes_read == both.bytes_written == gradient.bytes_read + gradient.bytes_written
+    assert forward.name == "max 2x3x8x8 k2 forward"
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -164,6 +183,13 @@ def test_summary(document: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("mean", "worst", "expected"), [(4.0, 2.0, "met"), (3.9, 2.0, "missed"), (9.0, 1.9, "missed")])
 def test_a_goal_is_about_mean_and_worst(mean: float, worst: float, expected: str) -> None:
     assert report.verdict(mean, worst, {"mean": 4.0, "worst": 2.0}) == expected
+
+
+@pytest.mark.parametrize(("least", "expected"), [(0.6, "met"), (0.59, "missed")])
+def test_a_goal_may_be_about_the_share_of_the_limit(least: float, expected: str) -> None:
+    goal = {"mean": 4.0, "worst": 2.0, "share": 0.6}
+    assert report.verdict(4.0, 2.0, goal, least) == expected
+    assert report.goal_text(goal) == "4 (2), 60%"
 
 
 def test_cases_slower_than_torch_are_listed(document: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Pooling for torch on the CPU: the forward pass is torch's own, the gradient is poolgrad's.
+"""Pooling for torch on the CPU, forwards and backwards by poolgrad.
 
 The functions have the names and arguments of ``torch.nn.functional``. They can be differentiated any number of times,
 backwards and forwards, by ``torch.autograd`` and by ``torch.func``, and ``torch.func.vmap`` takes them.
@@ -6,6 +6,8 @@ backwards and forwards, by ``torch.autograd`` and by ``torch.func``, and ``torch
 One idea makes that short. An average is linear, and so is a maximum once it is known where the maxima stand. A linear
 map has two sides: it pools, and its transpose spreads gradients. Each side is the other's gradient, and each is its own
 tangent map, so the two classes ``_Pool`` and ``_Spread`` call each other for derivatives of any order.
+
+What poolgrad does not pool, torch does: tensors of other types, and numbers that only torch takes or refuses.
 """
 
 from __future__ import annotations
@@ -30,50 +32,86 @@ except ModuleNotFoundError as error:
     ) from None
 from torch.nn import functional
 
-from . import functional as gradients
+from . import functional as operators
+from .base.errors import AclnnError
 from .contract.operator import Operator
-from .contract.parameters import REQUIRED, Parameter, Role
-from .operators import REGISTRY
+from .contract.parameters import OUTPUT_SIZE, REQUIRED, Parameter, Role
+from .operators import REGISTRY, forward_of
 
 
 def _function(operator: Operator) -> Callable[..., Any]:
     """The pooling whose gradient the operator is, with the arguments of torch's function of the same name."""
-    name = operator.torch
-    numbers = [p for p in operator.numbers if p.role is not Role.CUBE_MATH_TYPE]
-    has_indices, is_adaptive = Role.INDICES in operator.by_role, Role.KERNEL not in operator.by_role
-    forward = getattr(functional, name)
+    name, axes = operator.torch, len(operator.axes)
+    adaptive = Role.KERNEL not in operator.by_role
+    numbers = [OUTPUT_SIZE] if adaptive else [p for p in operator.numbers if p.role is not Role.CUBE_MATH_TYPE]
     parameters = [inspect.Parameter("input", _ANY)]
-    if is_adaptive:
-        parameters.append(inspect.Parameter("output_size", _ANY))
     for p in numbers:
         parameters.append(inspect.Parameter(p.python_name, _ANY, default=_default(p)))
-    if has_indices:
+    if not operator.averages:
         parameters.append(inspect.Parameter("return_indices", _ANY, default=False))
     signature = inspect.Signature(parameters)
+    forward = _forward(operator, numbers)
 
     def spread(*tensors_and_numbers: Any) -> Any:
-        return getattr(gradients, operator.python_name)(*tensors_and_numbers)
+        return getattr(operators, operator.python_name)(*tensors_and_numbers)
 
     def pooling(*given: Any, **named: Any) -> Any:
         bound = signature.bind(*given, **named)
         bound.apply_defaults()
         x, *arguments = bound.args
-        return_indices = arguments.pop() if has_indices else False
-        own = () if is_adaptive else tuple(arguments)  # of the gradient, whose shape tells an output size
-        if x.dtype in _HALVES and torch.is_autocast_enabled("cpu") and _widens(name, len(operator.axes)):
+        return_indices = False if operator.averages else arguments.pop()
+        own = () if adaptive else tuple(arguments)  # of the gradient, whose shape tells an output size
+        if x.dtype in _HALVES and torch.is_autocast_enabled("cpu") and _widens(name, axes):
             x = x.float()  # as torch does, out of our sight: the gradient would be of another type than the input
-        axes = len(operator.axes)
-        if not has_indices:
-            sides = _Sides(axes, lambda x, _: forward(x, *arguments), lambda grad, x, _: spread(grad, x, *own))
+        if operator.averages:
+            sides = _Sides(axes, lambda x, _: forward(x, arguments), lambda grad, x, _: spread(grad, x, *own))
             return _Pool.apply(x, None, sides)
         sides = _Sides(axes, partial(_gather, axes=axes), lambda grad, x, indices: spread(grad, x, indices, *own))
-        output, indices = _Maximum.apply(x, lambda x: forward(x, *arguments, return_indices=True), sides)
+        output, indices = _Maximum.apply(x, lambda x: forward(x, arguments), sides)
         return (output, indices) if return_indices else output
 
     pooling.__name__ = pooling.__qualname__ = name
-    pooling.__doc__ = f"torch.nn.functional.{name}, with {operator.summary} by poolgrad."
+    pooling.__doc__ = f"torch.nn.functional.{name}, and {operator.summary}, by poolgrad."
     pooling.__signature__ = signature  # type: ignore[attr-defined]
     return pooling
+
+
+def _forward(gradient: Operator, numbers: list[Parameter]) -> Callable[[torch.Tensor, Any], Any]:
+    """What pools a tensor by these numbers; maxima come with their indices. It is poolgrad's, or else torch's."""
+    by_torch, operator = getattr(functional, gradient.torch), forward_of(gradient)
+    options = {} if gradient.averages else {"return_indices": True}
+
+    def theirs(x: torch.Tensor, arguments: Any) -> Any:
+        return by_torch(x, *arguments, **options)
+
+    if operator is None:
+        return theirs
+    name, names = operator.python_name, [operator.by_role[p.role].python_name for p in numbers]
+
+    def forward(x: torch.Tensor, arguments: Any) -> Any:
+        if _is_traced() or not _is_usual(x) or any(map(_refused_by_torch, numbers, arguments)):
+            return theirs(x, arguments)
+        try:
+            return getattr(operators, name)(x.detach(), **dict(zip(names, arguments, strict=True)))
+        except (AclnnError, TypeError, RuntimeError):  # which is not ours to do, or wrong: torch has the errors
+            return theirs(x, arguments)
+
+    return forward
+
+
+def _is_traced() -> bool:
+    """Whether somebody takes down what torch does: he would not see what we do."""
+    return torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._len_torch_dispatch_stack() > 0
+
+
+def _is_usual(x: torch.Tensor) -> bool:
+    """Whether results in the layout of x are laid out as torch's own."""
+    return x.is_contiguous() or (x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last))
+
+
+def _refused_by_torch(parameter: Parameter, value: Any) -> bool:
+    """Whether it is a number that stands for its own absence here, and for nothing in torch: a divisor of 0."""
+    return parameter.optional and parameter.kind == "int" and value is not None and value == parameter.default
 
 
 def _default(parameter: Parameter) -> Any:
@@ -96,7 +134,7 @@ def _widens(name: str, axes: int) -> bool:
     return getattr(functional, name)(tiny, 1).dtype is torch.float32
 
 
-_FUNCTIONS = {operator.torch: _function(operator) for operator in REGISTRY.values() if operator.torch}
+_FUNCTIONS = {op.torch: _function(op) for op in REGISTRY.values() if op.torch and op.is_gradient}
 globals().update(_FUNCTIONS)
 __all__ = sorted(_FUNCTIONS)
 
@@ -126,8 +164,6 @@ def _with_its_signature(forward: Any) -> Any:
 class _Pool(torch.autograd.Function):
     """The map itself."""
 
-    generate_vmap_rule = True
-
     @staticmethod
     @_with_its_signature
     def forward(x: torch.Tensor, indices: torch.Tensor | None, sides: _Sides) -> torch.Tensor:
@@ -149,11 +185,15 @@ class _Pool(torch.autograd.Function):
         _, indices = ctx.saved_tensors
         return _Pool.apply(tangent, indices, ctx.sides)
 
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], x: Any, indices: Any, sides: _Sides) -> tuple[Any, int]:
+        many = _Many(info.batch_size, _stack(x, in_dims[0], info.batch_size), sides.axes)
+        places = _stack(indices, in_dims[1], info.batch_size)
+        return many.apart(_Pool.apply(many.folded, many.fold(places), sides)), 0
+
 
 class _Maximum(torch.autograd.Function):
     """Finds the maxima, and is then the map that takes the values at their places."""
-
-    generate_vmap_rule = True
 
     @staticmethod
     @_with_its_signature
@@ -174,6 +214,12 @@ class _Maximum(torch.autograd.Function):
     @staticmethod
     def jvp(ctx: Any, tangent: torch.Tensor, *_: Any) -> tuple[torch.Tensor, None]:
         return _Pool.jvp(ctx, tangent), None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], x: Any, find: Any, sides: _Sides) -> tuple[Any, tuple[int, int]]:
+        many = _Many(info.batch_size, _stack(x, in_dims[0], info.batch_size), sides.axes)
+        output, indices = _Maximum.apply(many.folded, find, sides)
+        return (many.apart(output), many.apart(indices)), (0, 0)
 
 
 class _Spread(torch.autograd.Function):
@@ -234,19 +280,27 @@ def _stack(tensor: torch.Tensor | None, axis: int | None, many: int) -> Any:
     return tensor.expand(many, *tensor.shape) if axis is None else tensor.movedim(axis, 0)
 
 
+class _Many:
+    """Tensors of many calls along the first axis, and as those of one call whose batch holds them all."""
+
+    def __init__(self, count: int, tensors: torch.Tensor, axes: int) -> None:
+        self.has_batches = tensors.dim() > axes + 2
+        self.folded = self.fold(tensors)
+        self._shape = (count, tensors.shape[1]) if self.has_batches else (count,)
+
+    def fold(self, tensors: Any) -> Any:
+        return tensors.flatten(0, 1) if tensors is not None and self.has_batches else tensors
+
+    def apart(self, result: torch.Tensor) -> torch.Tensor:
+        return result.unflatten(0, self._shape)
+
+
 def _spread_together(grads: Any, x: torch.Tensor, indices: Any, sides: _Sides) -> torch.Tensor:
     """Many calls as one whose batch holds them all. One ``x`` will do, since it is not read."""
-    many = len(grads)
-    if x.dim() == sides.axes + 1:  # one call has no batch
-        return _Spread.apply(grads, x.expand(many, *x.shape), indices, sides)
-    batch = len(x)
-    result = _Spread.apply(
-        grads.flatten(0, 1),
-        x[:1].expand(many * batch, *x.shape[1:]),
-        None if indices is None else indices.flatten(0, 1),
-        sides,
-    )
-    return result.unflatten(0, (many, batch))
+    many = _Many(len(grads), grads, sides.axes)
+    one = x[:1] if many.has_batches else x[None]
+    xs = one.expand(len(many.folded), *one.shape[1:])
+    return many.apart(_Spread.apply(many.folded, xs, many.fold(indices), sides))
 
 
 def _spread_in_older_vmap(grad: torch.Tensor, x: torch.Tensor, indices: Any, sides: _Sides) -> torch.Tensor:

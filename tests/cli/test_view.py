@@ -18,7 +18,9 @@ from cli.stand_ins import add_maximum_of_volumes
 from poolgrad.cli import drawing
 from poolgrad.cli.line import Line
 from poolgrad.cli.plane import Plane, plane_of
-from poolgrad.operators import find_operator
+from poolgrad.contract.operator import Operator
+from poolgrad.contract.parameters import Role
+from poolgrad.operators import REGISTRY, find_operator
 from poolgrad.selftest import reference
 
 AVG, MAX = "aclnnAvgPool2dBackward", "aclnnMaxPool2dWithIndicesBackward"
@@ -38,7 +40,7 @@ def words(picture: Any) -> list[str]:
 def test_shares_of_an_average_add_up_to_the_gradient(ceil_mode: bool, include_pad: bool) -> None:
     numbers = {"kernel_size": (3, 2), "stride": (2,), "padding": (1,)}
     seen = plane(AVG, "1,1,6,5", ceil_mode=ceil_mode, count_include_pad=include_pad, **numbers)
-    ones = np.ones(seen.gradients.shape)
+    ones = np.ones(seen.of_windows.shape)
     exact = reference.exact(
         reference.avg_pool2d_backward, ones, (1, 6, 5), (3, 2), (2, 2), (1, 1), ceil_mode, include_pad
     )
@@ -47,7 +49,7 @@ def test_shares_of_an_average_add_up_to_the_gradient(ceil_mode: bool, include_pa
     for place, windows in shares.items():
         assert seen.exactly(windows) == exact.value[(0, *place)]
         assert len(windows) == exact.terms[(0, *place)]
-    np.testing.assert_allclose(seen.result, exact.value[0].astype(float), rtol=1e-6)
+    np.testing.assert_allclose(seen.of_elements, exact.value[0].astype(float), rtol=1e-6)
     shown = words(drawing.picture(seen))
     for value in exact.value.ravel():
         assert str(value) in shown
@@ -75,7 +77,7 @@ def test_gradients_of_a_maximum_go_where_the_largest_number_is(tmp_path: Path) -
     indices = reference.max_pool_indices(x, (3, 3), (2, 2), (1, 1))
     wanted = reference.max_pool2d_with_indices_backward(grad, x.shape, indices)
     assert np.array_equal(seen.indices[0], indices[1, 0])
-    assert np.array_equal(seen.result, wanted[1, 0])
+    assert np.array_equal(seen.of_elements, wanted[1, 0])
     shown = words(drawing.picture(seen))
     for value, index in zip(grad[1, 0].ravel(), indices[1, 0].ravel(), strict=True):
         assert f"{value:g}" in shown
@@ -98,11 +100,11 @@ def test_a_layer_of_a_volume_gets_the_gradients_whose_indices_name_it(
         wanted.ravel()[index] += value
     for layer in range(5):
         seen = plane("MaximumOfVolumes", str(tmp_path / "x.npy"), str(tmp_path / "g.npy"), (0, 1, layer))
-        assert np.array_equal(seen.result, wanted[layer])
+        assert np.array_equal(seen.of_elements, wanted[layer])
         assert seen.depths == [o for o in range(3) if o * 5 // 3 <= layer < -(-(o + 1) * 5 // 3)]
         sums = np.zeros((4, 6))
         for element, shares in seen.shares().items():
-            sums[element] = sum(seen.gradients[share] for share in shares)
+            sums[element] = sum(seen.of_windows[share] for share in shares)
         assert np.array_equal(sums, wanted[layer])
         assert np.array_equal(seen.arriving() > 0, wanted[layer] > 0)
         shown = words(drawing.picture(seen))
@@ -120,7 +122,7 @@ def test_an_index_may_point_into_a_layer_from_outside(tmp_path: Path, monkeypatc
     line = Line(find_operator("MaximumOfVolumes"), tensors, {})
     first, second = (plane_of(line.case(), line.arrays, (0, 0, layer), seed=0) for layer in (0, 1))
     assert first.depths == [0, 1]
-    assert first.result.tolist() == [[0, 0], [0, 2]]
+    assert first.of_elements.tolist() == [[0, 0], [0, 2]]
     assert second.depths == [1]
     assert second.shares() == {}
     drawing.draw(second, tmp_path / "a.svg")
@@ -130,15 +132,15 @@ def test_maps_of_large_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     add_maximum_of_volumes(monkeypatch)
     seen = plane("MaximumOfVolumes", "1,1,3,50,40", "1,1,2,25,20", (0, 0, 1))
     drawn = images(drawing.picture(seen))
-    assert np.array_equal(drawn["gradInput"].get_array(), seen.result)
-    assert np.array_equal(drawn["gradients that arrive at an element"].get_array(), seen.result)
+    assert np.array_equal(drawn["gradInput"].get_array(), seen.of_elements)
+    assert np.array_equal(drawn["gradients that arrive at an element"].get_array(), seen.of_elements)
 
 
 def test_channels_may_come_last() -> None:
     first = plane(MAX, "1,2,6,4", kernel_size=(2,))
     last = plane(MAX, "1,6,4,2:NHWC", kernel_size=(2,))
-    assert np.array_equal(first.result, last.result)
-    assert first.result.shape == (6, 4)
+    assert np.array_equal(first.of_elements, last.of_elements)
+    assert first.of_elements.shape == (6, 4)
 
 
 def test_numbers_for_small_planes_and_maps_for_large_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +182,7 @@ def test_zero_is_the_middle_of_the_colours_of_signed_gradients(operator: str, si
     seen = plane(operator, "1,1,60,60", str(tmp_path / "g.npy"), kernel_size=(2,))
     drawn = images(drawing.picture(seen))
     assert drawn["gradInput"].norm(0.0) == 0.5
-    assert drawn["gradInput"].norm.vmax == np.abs(seen.result).max()  # which has the strongest colour
+    assert drawn["gradInput"].norm.vmax == np.abs(seen.of_elements).max()  # which has the strongest colour
     red, green, blue, _ = drawn["gradInput"].cmap(0.5)
     assert min(red, green, blue) > 0.9, "zero is pale"
     if operator == MAX:
@@ -207,6 +209,82 @@ def test_colours_of_signed_gradients_among_nan_and_inf(special: float, tmp_path:
     drawn = images(drawing.picture(plane(AVG, "1,1,60,60", str(tmp_path / "g.npy"), kernel_size=(2,))))["gradInput"]
     assert (drawn.norm.vmin, drawn.norm.vmax) == (-0.75, 0.75)
     assert drawn.norm(0.0) == 0.5
+
+
+FORWARDS = pytest.mark.parametrize(
+    "operator", [op for op in REGISTRY.values() if not op.is_gradient], ids=lambda operator: operator.python_name
+)
+
+
+def pooled_plane(operator: Operator, sizes: tuple[int, ...], x: Any, layer: int) -> tuple[Plane, Any]:
+    """Some layer of a forward pass over x, or over a shape, and the windows of each axis."""
+    fixed = {Role.KERNEL: (3,), Role.STRIDE: (2,), Role.PADDING: (1,), Role.CEIL_MODE: True}
+    adaptive = {Role.OUTPUT_SIZE: tuple(-(-size // 2) for size in sizes)}
+    own = fixed if Role.KERNEL in operator.by_role else adaptive
+    numbers = {p.python_name: own[p.role] for p in operator.numbers if p.role in own}
+    case = (line := Line(operator, {"x": x}, numbers)).case()
+    chosen = (0, 1, layer) if len(sizes) == 3 else (0, 1)
+    return plane_of(case, line.arrays, chosen, seed=0), operator.windows(case.call)
+
+
+@FORWARDS
+def test_pooling_shows_what_each_window_makes_of_its_elements(operator: Operator, tmp_path: Path) -> None:
+    sizes = (4, 5, 6)[-len(operator.axes) :]
+    x = np.random.default_rng(2).permutation(2 * np.prod(sizes)).reshape(1, 2, *sizes).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    for layer in range(4 if len(sizes) == 3 else 1):
+        seen, windows = pooled_plane(operator, sizes, str(tmp_path / "x.npy"), layer)
+        assert seen.pools
+        assert seen.given
+        volume = x[0, 1] if seen.layer is None else x[0, 1, layer]
+        assert np.array_equal(seen.of_elements, volume)
+        shown = words(drawing.picture(seen))
+        *deep, rows, columns = windows
+        for place in np.ndindex(seen.of_windows.shape):
+            d, i, j = place
+            layers = [w.places(seen.depths[d]) for w in deep]
+            inside = x[0, 1][np.ix_(*layers, rows.places(i), columns.places(j))]
+            if operator.averages:
+                divisor = seen.divisors[place]
+                assert seen.of_windows[place] == pytest.approx(inside.sum(dtype=np.float64) / divisor, rel=1e-6)
+                assert f"÷ {divisor}" in shown
+            else:
+                assert seen.of_windows[place] == inside.max()
+            assert drawing.number(seen.of_windows[place]) in shown
+            if seen.indices is not None:
+                index = int(seen.indices[place])
+                assert x[0, 1].flat[index] == inside.max()
+                assert f"← {index}" in shown
+                assert str(tuple(map(int, np.unravel_index(index, sizes)))) in shown
+        for element, shares in seen.shares().items():
+            for d, i, j in shares:
+                assert element[0] in rows.places(i)
+                assert element[1] in columns.places(j)
+                if seen.indices is not None:
+                    assert seen.of_windows[d, i, j] == volume[element]
+
+
+@FORWARDS
+def test_pooling_without_numbers_is_of_random_ones(operator: Operator) -> None:
+    sizes = (4, 5, 6)[-len(operator.axes) :]
+    seen, _ = pooled_plane(operator, sizes, ",".join(map(str, (1, 2, *sizes))), 1)
+    assert not seen.given
+    assert {float(value).is_integer() and 0 <= value < 100 for value in seen.of_elements.ravel()} == {True}
+    assert "numbers are random" in " ".join(words(drawing.picture(seen)))
+
+
+@FORWARDS
+def test_maps_of_pooling_show_what_is_given_first(operator: Operator) -> None:
+    sizes = (3, 50, 40)[-len(operator.axes) :]
+    seen, _ = pooled_plane(operator, sizes, ",".join(map(str, (1, 2, *sizes))), 1)
+    drawn = images(drawing.picture(seen))
+    given, between, made = drawn
+    assert (given, made) == (operator.by_role[Role.INPUT].name, operator.by_role[Role.RESULT].name)
+    assert np.array_equal(drawn[given].get_array(), seen.of_elements)
+    assert np.array_equal(drawn[made].get_array(), seen.of_windows[0])
+    if seen.indices is not None:
+        assert between == "windows whose maximum an element is"
+        assert np.array_equal(drawn[between].get_array(), seen.arriving())
 
 
 def panels(figure: Any) -> list[str]:

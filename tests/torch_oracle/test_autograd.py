@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 import poolgrad.torch
-from poolgrad.operators import REGISTRY
+from poolgrad.operators import REGISTRY, forward_of
 
 CALLS = [
     ("avg_pool2d", (2, 3, 9, 8), (3, 2, 1, True, False)),
@@ -25,8 +25,21 @@ CALLS = [
 ]
 
 
+GRADIENTS = {operator.torch: operator for operator in REGISTRY.values() if operator.torch and operator.is_gradient}
+
+
 def test_every_function_is_among_them() -> None:
-    assert {name for name, _, _ in CALLS} == {operator.torch for operator in REGISTRY.values() if operator.torch}
+    assert {name for name, _, _ in CALLS} == set(GRADIENTS)
+
+
+def check_pooled(name: str, ours: torch.Tensor, theirs: torch.Tensor) -> None:
+    """Maxima are torch's; means of float64 may be added in another order, and lie in the same layout."""
+    assert ours.dtype == theirs.dtype
+    assert ours.stride() == theirs.stride()
+    exact = {"rtol": 0.0, "atol": 0.0}
+    torch.testing.assert_close(
+        ours, theirs, equal_nan=True, **({"rtol": 1e-14, "atol": 1e-14} if GRADIENTS[name].averages else exact)
+    )
 
 
 @pytest.mark.parametrize(("name", "shape", "arguments"), CALLS)
@@ -39,7 +52,7 @@ def test_gradients_are_torchs(name: str, shape: tuple[int, ...], arguments: Any,
     theirs = ours.clone().requires_grad_()
     ours.requires_grad_()
     mine, other = getattr(poolgrad.torch, name)(ours, *arguments), getattr(functional, name)(theirs, *arguments)
-    assert torch.equal(mine, other)
+    check_pooled(name, mine, other)
     weights = torch.randn_like(mine)
     (mine * weights).sum().backward()
     (other * weights).sum().backward()
@@ -103,3 +116,133 @@ def test_autocast() -> None:
         assert ours.dtype == theirs.dtype
         assert torch.equal(mine, other)
         assert torch.equal(ours, theirs)
+
+
+POOLED_BY_US = [call for call in CALLS if forward_of(GRADIENTS[call[0]])]
+
+
+class Watched:
+    """The shapes that a function of ``poolgrad.functional`` was called with."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+        self.shapes: list[tuple[int, ...]] = []
+        function = getattr(poolgrad.functional, name)
+
+        def watched(x: Any, **numbers: Any) -> Any:
+            result = function(x, **numbers)
+            self.shapes.append(tuple(x.shape))
+            return result
+
+        monkeypatch.setattr(poolgrad.functional, name, watched)
+
+
+def watched_forward(monkeypatch: pytest.MonkeyPatch, name: str) -> Watched:
+    forward = forward_of(GRADIENTS[name])
+    assert forward is not None
+    return Watched(monkeypatch, forward.python_name)
+
+
+@pytest.mark.parametrize(("name", "shape", "arguments"), POOLED_BY_US)
+def test_the_forward_pass_is_ours(
+    name: str, shape: tuple[int, ...], arguments: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = watched_forward(monkeypatch, name)
+    x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    pool = lambda x: getattr(poolgrad.torch, name)(x, *arguments)  # noqa: E731
+    pool(x).sum().backward()
+    assert ours.shapes == [shape]
+    many = torch.randn(4, *shape, dtype=torch.float64)
+    check_pooled(
+        name, torch.func.vmap(pool)(many), torch.stack([getattr(functional, name)(x, *arguments) for x in many])
+    )
+    has_batch = len(shape) == len(GRADIENTS[name].axes) + 2
+    assert ours.shapes[1:] == [(4 * shape[0], *shape[1:]) if has_batch else (4, *shape)], "all of them in one call"
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(("name", "shape", "arguments"), [c for c in POOLED_BY_US if not GRADIENTS[c[0]].averages])
+def test_ties_nan_and_their_places_are_torchs(
+    name: str, shape: tuple[int, ...], arguments: Any, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = watched_forward(monkeypatch, name)
+    torch.manual_seed(4)
+    x = torch.randint(-2, 2, shape).to(dtype)
+    x[torch.rand(shape) < 0.2] = torch.nan
+    x[torch.rand(shape) < 0.1] = -torch.inf
+    for laid_out in (x, x.to(memory_format=torch.channels_last)) if x.dim() == 4 else (x,):
+        mine, places = getattr(poolgrad.torch, name)(laid_out, *arguments, return_indices=True)
+        other, expected = getattr(functional, name)(laid_out, *arguments, return_indices=True)
+        check_pooled(name, mine, other)
+        assert torch.equal(places, expected)
+        assert places.stride() == expected.stride()
+    assert ours.shapes
+
+
+LAYOUTS = {
+    "contiguous": lambda x: x,
+    "channels last": lambda x: x.movedim(1, -1).contiguous().movedim(-1, 1),
+    "transposed": lambda x: x.transpose(-1, -2).contiguous().transpose(-1, -2),
+    "cropped": lambda x: functional.pad(x, (1, 1, 1, 1))[..., 1:-1, 1:-1],
+    "one image for all": lambda x: x[:1].expand_as(x),
+    "one channel": lambda x: x[:, :1].contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x[:, :1],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("name", "shape", "arguments"), [c for c in CALLS if len(c[1]) > 3])
+def test_results_lie_in_memory_as_torchs(name: str, shape: tuple[int, ...], arguments: Any, layout: str) -> None:
+    x = LAYOUTS[layout](torch.randn(shape, dtype=torch.float64))
+    check_pooled(name, getattr(poolgrad.torch, name)(x, *arguments), getattr(functional, name)(x, *arguments))
+
+
+PLAIN = torch.arange(32.0).reshape(1, 2, 4, 4)
+BAD = [
+    ("max_pool2d", PLAIN, (3, 2, 2)),
+    ("max_pool2d", PLAIN, (0,)),
+    ("max_pool2d", PLAIN, (5,)),
+    ("max_pool2d", PLAIN, (2, 0)),
+    ("max_pool2d", PLAIN, (2.5,)),
+    ("max_pool2d", PLAIN, (None,)),
+    ("max_pool2d", PLAIN, ((2, 2, 2),)),
+    ("max_pool2d", PLAIN[0, 0], (2,)),
+    ("max_pool2d", PLAIN.bool(), (2,)),
+    ("max_pool2d", PLAIN.to(torch.complex64), (2,)),
+    ("avg_pool2d", PLAIN, (2, 2, 0, False, True, 0)),
+    ("avg_pool2d", PLAIN.int(), (2,)),
+    ("avg_pool3d", PLAIN, (5,)),
+    ("adaptive_avg_pool2d", PLAIN, (-1,)),
+    ("adaptive_max_pool2d", PLAIN, ((2, 2, 2),)),
+]
+
+
+@pytest.mark.parametrize("place", range(len(BAD)))
+def test_errors_are_torchs(place: int) -> None:
+    name, x, arguments = BAD[place]
+    options = (
+        {} if GRADIENTS[name].averages else {"return_indices": True}
+    )  # without, torch calls itself by another name
+    said = []
+    for module in (poolgrad.torch, functional):
+        with pytest.raises((RuntimeError, TypeError, NotImplementedError)) as error:
+            getattr(module, name)(x, *arguments, **options)
+        said.append((error.type, str(error.value)))
+    assert said[0] == said[1]
+
+
+def test_what_only_torch_pools_is_pooled_by_torch() -> None:
+    """Integers, sizes of zero, tensors without memory."""
+    integers = torch.randint(0, 99, (1, 2, 6, 6))
+    assert torch.equal(poolgrad.torch.max_pool2d(integers, 3, 2), functional.max_pool2d(integers, 3, 2))
+    assert poolgrad.torch.adaptive_avg_pool2d(PLAIN, 0).shape == (1, 2, 0, 0)
+    assert poolgrad.torch.max_pool2d(PLAIN.to("meta"), 2).shape == (1, 2, 2, 2)
+    with torch._subclasses.FakeTensorMode() as mode:
+        assert poolgrad.torch.max_pool2d(mode.from_tensor(PLAIN), 2).shape == (1, 2, 2, 2)
+
+
+@pytest.mark.filterwarnings("ignore:.* should not be instantiated:DeprecationWarning")  # as torch's compiler does
+def test_who_takes_down_what_torch_does_sees_it() -> None:
+    pool = lambda x: poolgrad.torch.max_pool2d(x, 2)  # noqa: E731
+    taken_down = torch.fx.experimental.proxy_tensor.make_fx(pool)(PLAIN)
+    assert torch.equal(taken_down(-PLAIN), functional.max_pool2d(-PLAIN, 2))
+    compiled = torch.compile(pool, backend="eager", fullgraph=False)
+    assert torch.equal(compiled(PLAIN), functional.max_pool2d(PLAIN, 2))

@@ -20,6 +20,11 @@ LINES = [
     "max n2c3h12w14 k3 s1 p1 float16",
     "max n2c3h12w14 k3 s2 p1 int32 channels_last",
     "amax n2c3h12w14 o5,5 int32",
+    "aavg2 n2c3h12w14 o5,5",
+    "max n2c3h12w14 k3 s2 p1 forward",
+    "max n2c3h12w14 k3 s2 p1 bfloat16 channels_last forward",
+    "max n2c3h12w14 k2 s2 int32 forward",
+    "max n2c3h12w14 k3 s2 p1 both",
 ]
 
 
@@ -27,7 +32,8 @@ LINES = [
 def test_both_sides_agree(line: str):
     sides = prepare(parse(line))
     compare(sides, sides.calls)
-    assert torch.isfinite(sides.out).all()
+    for side in (sides.torch, sides.poolgrad):
+        assert all(torch.isfinite(result.out).all() for result in side.results)
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -37,8 +43,20 @@ def test_a_wrong_result_is_noticed(line: str, spoil: str):
 
     def wrong() -> None:
         if spoil == "one element":
-            sides.by_poolgrad()
-            sides.out[-1, -1, ..., -1, -1] += 0.05
+            sides.poolgrad.call()
+            sides.poolgrad.results[-1].out[-1, -1, ..., -1, -1] += 0.05
 
     with pytest.raises(AssertionError, match="further away than roundings explain"):
+        compare(sides, {"poolgrad": wrong})
+
+
+def test_a_wrong_index_is_noticed() -> None:
+    sides = prepare(parse("max n2c3h12w14 k3 s2 p1 forward"))
+    places, _ = (result.out for result in sides.poolgrad.results)
+
+    def wrong() -> None:
+        sides.poolgrad.call()
+        places[0, 0, 0, 0] += 1
+
+    with pytest.raises(AssertionError, match="poolgrad is inf times further away"):
         compare(sides, {"poolgrad": wrong})

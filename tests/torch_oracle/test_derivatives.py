@@ -50,7 +50,7 @@ def both(call: Call) -> tuple[Pool, Pool]:
 
 
 def test_every_function_is_among_them() -> None:
-    assert {name for name, _, _ in CALLS} == {operator.torch for operator in REGISTRY.values() if operator.torch}
+    assert {name for name, _, _ in CALLS} == {op.torch for op in REGISTRY.values() if op.torch and op.is_gradient}
 
 
 def distinct(shape: tuple[int, ...], seed: int = 0) -> torch.Tensor:
@@ -208,7 +208,7 @@ def test_gradients_of_each_sample(name: str, arguments: tuple[Any, ...]) -> None
 @each_call
 def test_the_gradient_is_still_ours(call: Call, monkeypatch: Any) -> None:
     """In every transform poolgrad spreads gradients, also those of a whole batch in one call."""
-    operator = next(operator for operator in REGISTRY.values() if operator.torch == call[0])
+    operator = next(op for op in REGISTRY.values() if op.torch == call[0] and op.is_gradient)
     name = operator.python_name
     original, shapes = getattr(poolgrad.functional, name), []
 

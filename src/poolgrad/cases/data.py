@@ -39,7 +39,8 @@ LARGE_PLANE = 1 << 26
 def pieces(case: Case) -> Iterator[Piece]:
     """The case's planes in portions; one that holds all of them if there is little to do."""
     count, largest = _lead(case), max(case.tensor(name).count for name in case.tensors)
-    if largest <= PIECE or not count:
+    # Nor can a mask be divided: planes share its words, and its numbers do not begin with planes.
+    if largest <= PIECE or not count or Role.MASK in case.operator.by_role:
         yield 0, count
         return
     many = max(1, PIECE * count // largest)
@@ -66,6 +67,8 @@ def make_piece(case: Case, arrays: Mapping[str, Array], piece: Piece, pause: Cal
             _fill(_portion(case, arrays[name], piece).reshape(-1), tensor.values, random, piece, pause)
     if Role.INDICES in case.operator.by_role and all(array.size for array in arrays.values()):
         _make_indices(case, arrays, piece, pause)
+    if any(p.role is Role.MASK for p in case.operator.inputs) and all(array.size for array in arrays.values()):
+        _make_mask(case, arrays)
 
 
 def golden_piece(case: Case, arrays: Mapping[str, Array], piece: Piece, scratch: Path) -> None:
@@ -195,3 +198,15 @@ def _make_indices(case: Case, arrays: Mapping[str, Array], piece: Piece, pause: 
             drawn_indices(random, windows, views[where], pause=pause)
         elif kinds[where] == "plane":
             astray_indices(random, case.plane, views[where], pause=pause)
+
+
+def _make_mask(case: Case, arrays: Mapping[str, Array]) -> None:
+    """The forward pass's mask, and its output as the gradient, as far as these are wanted."""
+    operator = case.operator
+    x, gradient, where = (operator.by_role[role].name for role in (Role.INPUT, Role.GRADIENT, Role.MASK))
+    wanted = [name for name in (gradient, where) if case.tensor(name).values.kind == "forward"]
+    if wanted:
+        out = tuple(arrays[name] if name in wanted else np.empty_like(arrays[name]) for name in (gradient, where))
+        numbers = {p.python_name: case.numbers[p.name] for p in operator.numbers}
+        forward = getattr(functional, operator.python_name.removesuffix("_backward"))
+        forward(arrays[x], **numbers, product=case.product, out=out)

@@ -64,7 +64,9 @@ def _numbers(plane: Plane) -> Figure:
     figure = Figure((width, height))
     margins = {"left": 0.3 / width, "right": 1 - 0.3 / width, "bottom": 1.05 / height, "top": 1 - 1.0 / height}
     space = margins | {"wspace": 1.6 / (left + right)}
-    windows, elements = figure.subplots(1, 2, width_ratios=[left, right], gridspec_kw=space)
+    # What is given stands on the left.
+    ratios = [right, left] if plane.pools else [left, right]
+    windows, elements = figure.subplots(1, 2, width_ratios=ratios, gridspec_kw=space)[:: -1 if plane.pools else 1]
     _draw_windows(windows, plane)
     _draw_elements(elements, plane)
     if plane.indices is not None and plane.windows <= MOST_ARROWS:
@@ -77,16 +79,7 @@ def _words(figure: Figure, plane: Plane) -> None:
     height = figure.get_figheight()
     figure.text(0.5, 1 - 0.2 / height, plane.title, ha="center", va="top", size=12, weight="bold")
     figure.text(0.5, 1 - 0.45 / height, plane.place, ha="center", va="top", size=9, color="#555555")
-    if plane.divisors is None:
-        index = "h·W + w" if plane.layer is None else "(d·H + h)·W + w"
-        story = f"Each gradient goes to the element that its index ({index}) names; what meets there adds up."
-        if plane.layer is not None:
-            story += " Pale ones go to other layers."
-    else:
-        story = (
-            f"Each gradient is divided by {plane.factors},\n"
-            "and its share goes to every element of its window; shares that meet add up."
-        )
+    story = _pooling_story(plane) if plane.pools else _gradient_story(plane)
     if max(plane.rows.before, plane.rows.behind, plane.columns.before, plane.columns.behind) and is_small(plane):
         story += " Hatched: padding."
     if max(side.windows[0].step for side in (plane.rows, plane.columns)) > 1:
@@ -94,8 +87,35 @@ def _words(figure: Figure, plane: Plane) -> None:
     if _is_crowded(plane) and is_small(plane):
         story += "\nOnly some of the windows have frames."
     if not plane.given:
-        story += f"\nNo {plane.names[0]} was given, so every gradient is taken as 1."
+        name, taken = plane.names[plane.pools], "numbers are random" if plane.pools else "every gradient is taken as 1"
+        story += f"\nNo {name} was given, so {taken}."
     figure.text(0.5, 0.15 / height, story, ha="center", va="bottom", size=9, color="#333333")
+
+
+def _gradient_story(plane: Plane) -> str:
+    if plane.divisors is not None:
+        return (
+            f"Each gradient is divided by {plane.factors},\n"
+            "and its share goes to every element of its window; shares that meet add up."
+        )
+    story = f"Each gradient goes to the element that its index ({_index(plane)}) names; what meets there adds up."
+    return story if plane.layer is None else f"{story} Pale ones go to other layers."
+
+
+def _pooling_story(plane: Plane) -> str:
+    if plane.divisors is not None:
+        story = f"Elements of each window are added, and the sum is divided by {plane.factors}."
+        return story if plane.layer is None else f"{story}\nOf windows that reach over several layers, one is shown."
+    story = "Each window gives its largest element, the first of equals"
+    if plane.indices is None:
+        return f"{story}."
+    story += f", and where that stands ({_index(plane)})."
+    return story if plane.layer is None else f"{story} Pale ones stand in other layers."
+
+
+def _index(plane: Plane) -> str:
+    """What an index is made of."""
+    return "h·W + w" if plane.layer is None else "(d·H + h)·W + w"
 
 
 def _bare(axes: Axes, title: str, width: Iterable[float], height: Iterable[float]) -> None:
@@ -107,13 +127,15 @@ def _bare(axes: Axes, title: str, width: Iterable[float], height: Iterable[float
 
 
 def _window_place(plane: Plane, depth: int, row: int, column: int) -> Place:
-    """The left upper corner of a window's gradient; the layers of 3-D stand below each other."""
+    """The left upper corner of a window's number; the layers of 3-D stand below each other."""
     return column, row + depth * (len(plane.rows.windows) + GAP)
 
 
 def _draw_windows(axes: Axes, plane: Plane) -> None:
     columns, rows, layers = len(plane.columns.windows), len(plane.rows.windows), len(plane.depths)
-    what = f"{plane.names[0]}: gradient and {'index' if plane.divisors is None else 'divisor'}"
+    number_is = "gradient" if not plane.pools else "mean" if plane.divisors is not None else "maximum"
+    also = "divisor" if plane.divisors is not None else "index" if plane.indices is not None else ""
+    what = f"{plane.names[0]}: {number_is}" + (f" and {also}" if also else "")
     top = -0.55 if layers == 1 else -0.75
     _bare(axes, what, (-0.55, columns + 0.05), (layers * (rows + GAP) - GAP + 0.05, top))
     for d, i, j in np.ndindex(layers, rows, columns):
@@ -123,12 +145,12 @@ def _draw_windows(axes: Axes, plane: Plane) -> None:
             colour = paler(colour, 0.35)
         face = paler(colour, 0.25)
         axes.add_patch(Rectangle((x + 0.04, y + 0.04), 0.92, 0.92, facecolor=face, edgecolor=colour, lw=2))
-        _write(axes, x, y + 0.3, number(plane.gradients[d, i, j]), weight="bold")
+        _write(axes, x, y + 0.3, number(plane.of_windows[d, i, j]), weight="bold")
         if plane.divisors is not None:
             _write(axes, x, y + 0.57, f"÷ {plane.divisors[d, i, j]}")
             _write(axes, x, y + 0.81, plane.made_of(d, i, j), size=7, color="#555555")
         elif plane.indices is not None:
-            _write(axes, x, y + 0.57, f"→ {plane.indices[d, i, j]}")
+            _write(axes, x, y + 0.57, f"{'←' if plane.pools else '→'} {plane.indices[d, i, j]}")
             _write(axes, x, y + 0.81, str(plane.target(d, i, j)), size=7, color="#555555")
     _rulers(axes, range(columns), range(rows))
     for d, o in enumerate(plane.depths if layers > 1 else ()):
@@ -149,7 +171,8 @@ def _rulers(axes: Axes, columns: Iterable[int], rows: Iterable[int], left: float
 
 def _draw_elements(axes: Axes, plane: Plane) -> None:
     rows, columns = plane.rows, plane.columns
-    what = f"{plane.names[1]}: {'where the gradients go' if plane.divisors is None else 'shares and their sum'}"
+    of_gradients = "where the gradients go" if plane.divisors is None else "shares and their sum"
+    what = f"{plane.names[1]}: {'what is pooled' if plane.pools else of_gradients}"
     left, right = -columns.before, columns.size + columns.behind
     top, bottom = -rows.before, rows.size + rows.behind
     _bare(axes, what, (left - 0.55, right + 0.05), (bottom + 0.05, top - 0.55))
@@ -166,21 +189,23 @@ def _draw_elements(axes: Axes, plane: Plane) -> None:
 
 def _draw_element(axes: Axes, plane: Plane, h: int, w: int, shares: list[tuple[int, int, int]]) -> None:
     face: Any = "white"
-    if plane.divisors is None and shares:
+    if plane.indices is not None and shares:
         face = paler(colour_of(plane, *shares[0][1:]), 0.3)
     axes.add_patch(Rectangle((w, h), 1, 1, facecolor=face, edgecolor="#bbbbbb", lw=0.6))
-    value = number(plane.result[h, w]) if plane.given else fraction(plane.exactly(shares))
+    exact = not plane.given and not plane.pools
+    value = fraction(plane.exactly(shares)) if exact else number(plane.of_elements[h, w])
     reached = {"weight": "bold"} if shares else {"color": "#aaaaaa"}
     _write(axes, w, h + 0.42, value, **reached)
     if plane.divisors is None:
         index = str(plane.first_place + h * plane.columns.size + w)
         axes.text(w + 0.09, h + 0.1, index, ha="left", va="top", size=6, color="#888888")
-    elif len(shares) > 1 and not plane.given:
+    elif len(shares) > 1 and exact:
         terms = " + ".join(fraction(plane.exactly([share])) for share in shares)
         if len(terms) <= MOST_LETTERS:
             _write(axes, w, h + 0.66, terms, size=5.5, color="#555555")
     if len(shares) > MOST_MARKS:
-        _write(axes, w, h + 0.78, f"{len(shares)} shares", size=6, color="#555555")
+        many = f"{len(shares)} {'windows' if plane.pools else 'shares'}"
+        _write(axes, w, h + 0.78, many, size=6, color="#555555")
         return
     step = min(0.15, 0.8 / max(len(shares), 1))
     for place, (_, i, j) in enumerate(shares):  # a mark for each share, in the colour of its window
@@ -212,17 +237,19 @@ def _framed(plane: Plane, side: Side) -> list[int]:
 
 
 def _draw_arrows(figure: Figure, windows: Axes, elements: Axes, plane: Plane) -> None:
-    """From the end of each gradient's row to its element; dotted, if that lies outside the gradient's own window."""
+    """Between the side of each window's row and its element; dotted, if that lies outside the window."""
     columns = len(plane.columns.windows)
     style: dict[str, Any] = {"arrowstyle": "->", "connectionstyle": "arc3,rad=-0.06", "lw": 1.3, "alpha": 0.75}
     for d, i, j in np.ndindex(len(plane.depths), len(plane.rows.windows), columns):
         for h, w in plane.elements(d, i, j):
             _, y = _window_place(plane, d, i, j)
             outside = h not in plane.rows.windows[i] or w not in plane.columns.windows[j]
-            start, end = (columns + 0.04, y + 0.1 + 0.8 * (j + 0.5) / columns), (w + 0.14, h + 0.5)
+            beside = -0.04 if plane.pools else columns + 0.04
+            window = (windows, (beside, y + 0.1 + 0.8 * (j + 0.5) / columns))
+            element = (elements, (w + (0.86 if plane.pools else 0.14), h + 0.5))
+            (start, one), (end, other) = (element, window) if plane.pools else (window, element)
             line: dict[str, Any] = {"color": colour_of(plane, i, j), "linestyle": ":" if outside else "-"}
-            arrow = ConnectionPatch(start, end, "data", "data", axesA=windows, axesB=elements, **style, **line)
-            figure.add_artist(arrow)
+            figure.add_artist(ConnectionPatch(one, other, "data", "data", axesA=start, axesB=end, **style, **line))
 
 
 def number(value: Any) -> str:

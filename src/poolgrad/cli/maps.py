@@ -18,14 +18,8 @@ MOST_BARS = 12
 def maps(plane: Plane) -> Figure:
     """Whole arrays as maps, and below them the windows at both ends of each axis."""
     figure = Figure((15, 9.4))
-    if plane.indices is not None:
-        arrays = {plane.names[0]: plane.gradients[0], "gradients that arrive at an element": plane.arriving()}
-    else:
-        assert plane.divisors is not None
-        covered = plane.rows.covered()[:, None] * plane.columns.covered()
-        arrays = {"divisor of each window": plane.divisors[0], "windows that hold an element": covered}
     upper = figure.add_gridspec(1, 3, left=0.05, right=0.97, bottom=0.46, top=0.88, wspace=0.25)
-    for place, (title, array) in enumerate((arrays | {plane.names[1]: plane.result}).items()):
+    for place, (title, array) in enumerate(_arrays(plane).items()):
         _map(figure, figure.add_subplot(upper[0, place]), title, np.asarray(array, np.float64))
     lower = figure.add_gridspec(1, 4, left=0.05, right=0.97, bottom=0.14, top=0.38, wspace=0.25)
     for place, (name, side) in enumerate((("H", plane.rows), ("W", plane.columns))):
@@ -39,6 +33,21 @@ def maps(plane: Plane) -> Figure:
         _bars(figure.add_subplot(lower[0, left]), f"first windows along {name} {of}", side, windows[:MOST_BARS])
         _bars(figure.add_subplot(lower[0, right]), f"last windows along {name} {of}", side, windows[-MOST_BARS:])
     return figure
+
+
+def _arrays(plane: Plane) -> dict[str, Array]:
+    """What the maps show, what is given first and what is computed last."""
+    windows, elements = {plane.names[0]: plane.of_windows[0]}, {plane.names[1]: plane.of_elements}
+    if plane.indices is not None:
+        what = "windows whose maximum an element is" if plane.pools else "gradients that arrive at an element"
+        between = {what: plane.arriving()}
+    else:
+        between = {"windows that hold an element": plane.rows.covered()[:, None] * plane.columns.covered()}
+    if plane.pools:
+        return elements | between | windows
+    # Divisors tell more of an average than its gradients.
+    given = windows if plane.divisors is None else {"divisor of each window": plane.divisors[0]}
+    return given | between | elements
 
 
 def _map(figure: Figure, axes: Axes, title: str, array: Array) -> None:

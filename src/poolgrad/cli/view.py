@@ -19,9 +19,10 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 
 _HELP = {
-    Role.INPUT: "a shape, or an .npy file, whose maxima are then shown",
+    Role.INPUT: "an .npy file, which is pooled, or whose maxima are shown; or a shape",
     Role.GRADIENT: "an .npy file; or a shape, and every gradient is 1",
     Role.INDICES: "an .npy file; if absent, the maxima of the input, or of random numbers",
+    Role.MASK: "an .npy file; if absent, the mask of such maxima",
 }
 
 
@@ -41,7 +42,7 @@ def view(
     product: ProductName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw one plane: its windows, their divisors, and where each gradient flows.
+    """Draw one plane: its windows, their divisors or maxima, and where each gradient flows.
 
     Small planes show every number, large ones maps of them. Needs matplotlib: `pip install matplotlib`.
 
@@ -50,6 +51,8 @@ def view(
     `poolgrad view AvgPool2dBackward --x 1,1,6,6 --kernel-size 3 --stride 2 --padding 1 --ceil-mode -o windows.png`
 
     `poolgrad view AdaptiveMaxPool2dBackward --x x.npy --grad-output g.npy --plane 0,3 -o maxima.png`
+
+    `poolgrad view MaxPool2dWithIndices --x x.npy --kernel-size 3 --stride 2 -o pooling.png`
     """
     if out.suffix.lower() not in SUFFIXES:
         raise BadInput(f"{out}: expected a name that ends in .png, .svg or .pdf")
@@ -62,8 +65,6 @@ def view(
     from .plane import plane_of
 
     op, where = operator_named(operator), product_named(product)
-    if Role.GRADIENT not in op.by_role:
-        raise BadInput(f"pictures show where gradients go, and {op.name} has none")
     line = Line(op, **words)
     case = line.case(where)
     with accepted(case, as_json) as data, errors.status("drawing ..."):

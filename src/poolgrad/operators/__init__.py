@@ -46,6 +46,15 @@ def find_operator(name: object) -> Operator:
     raise ValueError(f"unknown operator {name!r}; {text}the known ones are {', '.join(REGISTRY)}")
 
 
+def forward_of(gradient: Operator) -> Operator | None:
+    """The operator whose gradient it is, if poolgrad has it.
+
+    >>> forward_of(find_operator("MaxPool2dWithIndicesBackward")).name
+    'aclnnMaxPool2dWithIndices'
+    """
+    return REGISTRY.get(gradient.name.removesuffix("Backward")) if gradient.is_gradient else None
+
+
 def told_absent(name: str) -> str:
     """What to say to somebody who asks for an operator of ``ABSENT``."""
     return f"CANN has {name}, and poolgrad does not; it has {', '.join(REGISTRY)}"
