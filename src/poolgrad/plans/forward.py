@@ -20,6 +20,8 @@ LARGEST_PLANE = 2**31 - 1
 # Columns of the input and of the result that are worked on at once, and rows of windows that are kept at most: with
 # more of them each is made, added and forgotten.
 CHUNK, TILE, RESULTS, MOST_ROWS_KEPT = 512, 1024, 256, 32
+# Kernels for channels that lie side by side, by those for anything.
+BY_PIXELS = {"pool_average": "pool_average_pixels", "pool_max": "pool_max_pixels"}
 
 
 def plan_maximum(call: Call, threads: int) -> Plan:
@@ -74,9 +76,14 @@ def _plan(call: Call, threads: int, kernel: str, compute: str, record: Record, a
         groups = batch * -(-channels // LANES)
     else:
         _move_rows(record, planes, sizes, moves)
+    by_pixels = record["pixel"] and kernel in BY_PIXELS and not record["large_divisors"]
+    if by_pixels and not any(w.has_empty for w in call.operator.windows(call)):
+        kernel, groups = BY_PIXELS[kernel], batch
     units = groups * depth.out * rows.out if target.count else 0
     parts = parts_for(threads, max(units, 1), *tensors)
-    floats, integers = _scratch(record, axes, min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts))
+    floats = integers = 0
+    if kernel not in BY_PIXELS.values():
+        floats, integers = _scratch(record, axes, min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts))
     return Plan(call, kernel if units else "", compute, record, names, units, parts, floats, integers)
 
 
