@@ -18,7 +18,7 @@ from ..contract.masks import mask_shape
 from ..contract.operator import Operator
 from ..contract.parameters import REQUIRED, Parameter, Role
 from ..contract.pooling import pooled_shape as shape_of_pooled
-from ..contract.support import support, where_maxima_stood
+from ..contract.support import OF_PLACES, support, where_maxima_stood
 from ..operators import find_operator
 from ..precision.limits import ALIASES, STANDARDS
 from .model import DEFAULT_VALUES, FORWARD, BadCase, Case, CaseTensor, Number, Values, product_named
@@ -233,12 +233,12 @@ def make_tensor(
 
 def default_values(parameter: Parameter) -> Values:
     """What is in a tensor if nobody says: indices and masks are those of the forward pass."""
-    return FORWARD if parameter.role in (Role.INDICES, Role.MASK) else DEFAULT_VALUES
+    return FORWARD if parameter.role in OF_PLACES and not parameter.output else DEFAULT_VALUES
 
 
 def _check_values(operator: Operator, parameter: Parameter, values: Values, at: str) -> None:
     """Each kind of values is for some tensors only."""
-    kinds, is_index = ["uniform", "constant", "normal"], parameter.role in (Role.INDICES, Role.MASK)
+    kinds, is_index = ["uniform", "constant", "normal"], parameter.role in OF_PLACES and not parameter.output
     if is_index:
         kinds[2:] = ["forward"] if parameter.role is Role.MASK else ["forward", "windows", "plane"]
     elif parameter.role is Role.GRADIENT and where_maxima_stood(operator):
