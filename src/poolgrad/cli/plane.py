@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..arrays.files import numpy_dtype
 from ..base.windows import COUNT_PADDED, COUNT_VALID, Windows
 from ..cases.data import compute
+from ..cases.forward import forward_max, index_type
 from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import is_channels_last, spatial_sizes
@@ -192,8 +193,8 @@ def _gradient(case: Case, planes: Mapping[str, Array], size: Sizes, outs: Sizes,
     inputs: dict[str, Any] = {grad: gradients[None], x: (1, *size)}
     indices = None
     if Role.INDICES in by_role:
-        name, windows = by_role[Role.INDICES].name, case.operator.windows(case.call)
-        indices = planes[name] if name in planes else _maxima(windows, size, planes.get(x), seed)
+        name = by_role[Role.INDICES].name
+        indices = planes[name] if name in planes else _maxima(case.call, size, planes.get(x), seed)
         inputs[name] = indices[None].astype(case.tensor(name).dtype)
     return gradients, indices, compute(case, inputs)[0]
 
@@ -262,12 +263,11 @@ def _factors(call: Call) -> str:
     return f"the number of elements inside the input (no {name})"
 
 
-def _maxima(windows: Sequence[Windows], size: tuple[int, ...], x: Array | None, seed: int) -> Array:
+def _maxima(call: Call, size: Sizes, x: Array | None, seed: int) -> Array:
     """Where the maxima of x lie; without x, of random numbers."""
-    from ..cases.indices import forward_with_indices
-
     numbers = np.random.default_rng(seed).random(size) if x is None else x
-    return forward_with_indices(numbers, windows)[1]
+    _, indices = forward_max(call, numbers[None], index=index_type(call, "int64"))
+    return indices.reshape(indices.shape[1:])
 
 
 def _title(case: Case) -> str:

@@ -18,7 +18,7 @@ from ..arrays.files import numpy_dtype
 from ..base.dtypes import FLOAT32, FLOAT64, DType
 from ..base.products import ANY, Product, find_product
 from ..base.tensor import Tensor, contiguous_strides, retyped
-from ..cases.indices import forward_with_indices
+from ..cases.forward import forward_max, index_type
 from ..contract.engine import Call, Value, enforce, first_violation
 from ..contract.operator import Operator
 from ..contract.overlap import MEMORY_CHECKS
@@ -213,14 +213,10 @@ def forward(call: Call, x: Any) -> tuple[Array, Array]:
 
     The indices are of the type that the call says.
     """
-    operator, index = call.operator, numpy_dtype(call.tensor(Role.INDICES).dtype.name)
-    array, windows = as_numpy(detached(x), operator.by_role[Role.INPUT].name), operator.windows(call)
-    if not is_channels_last(call):
-        return forward_with_indices(array, windows, index)
-    channels = -len(operator.axes) - 1
-    found = forward_with_indices(np.moveaxis(array, -1, channels), windows, index)
-    output, indices = (np.ascontiguousarray(np.moveaxis(part, channels, -1)) for part in found)
-    return output, indices
+    array, wanted = as_numpy(detached(x), call.operator.by_role[Role.INPUT].name), call.tensor(Role.INDICES).dtype.name
+    format = call.operator.channels_last if is_channels_last(call) else None
+    output, indices = forward_max(call, array, index=index_type(call, wanted), format=format)
+    return np.ascontiguousarray(output), np.ascontiguousarray(indices, numpy_dtype(wanted))
 
 
 def write(target: Any, values: Array) -> None:
