@@ -19,8 +19,8 @@ SEPARATE := --override-ini=addopts="--import-mode=importlib -ra"
 TWO_AT_A_TIME := --numprocesses 2 --dist worksteal
 MINUTES ?= 5
 
-.PHONY: help demo test test-lowest test-torch test-large test-interpreters test-baseline test-browser \
-	test-capi-faults test-capi-sanitizers test-capi-soak bench bench-quick bench-instructions check docs wheel clean
+.PHONY: help demo test test-lowest test-torch test-large test-kernels test-first-calls test-interpreters test-baseline test-browser \
+	test-capi-faults test-capi-sanitizers test-capi-soak bench bench-quick bench-sweep bench-instructions check docs wheel clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -28,7 +28,7 @@ help: ## this list
 demo: $(STAMP) ## the documents' sample calls, with their results next to the expected ones
 	$(BIN)/python examples/demo.py
 
-test: $(STAMP) ## all tests that need no torch
+test: $(STAMP) ## every operator through every door
 	@tools/need g++ cmake
 	$(BIN)/python -m pytest $(TWO_AT_A_TIME)
 
@@ -40,14 +40,20 @@ test-lowest: ## tests of all that other packages do for us, with the lowest vers
 	@echo "installing the lowest versions into $(LOWEST) ..."
 	@PIP_CONSTRAINT=$(LOWEST)/constraints.txt \
 		$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
-	POOLGRAD_CACHE_DIR=$(CURDIR)/$(LOWEST)/cache $(LOWEST)/bin/python -m pytest $(TWO_AT_A_TIME) -p no:cacheprovider \
-		$(LOWEST_TESTS)
+	POOLGRAD_CACHE_DIR=$(CURDIR)/$(LOWEST)/cache $(LOWEST)/bin/python -m pytest $(TWO_AT_A_TIME) $(SEPARATE) \
+		-p no:cacheprovider $(LOWEST_TESTS)
 
 test-torch: $(TORCH_STAMP) ## the tests against torch 2.13.0, which is installed for them
 	$(BIN)/python -m pytest tests/torch_oracle $(SEPARATE)
 
 test-large: $(STAMP) ## memory bounds on tensors of gigabytes (needs 8 GB of memory)
 	$(BIN)/python -m pytest tests/large $(SEPARATE)
+
+test-kernels: $(STAMP) ## every way of every kernel by itself, bit by bit, in scratch between guards
+	$(BIN)/python -m pytest tests/kernels $(TWO_AT_A_TIME) $(SEPARATE)
+
+test-first-calls: $(STAMP) ## what is compiled once and kept: fresh, damaged, shared and foreign caches
+	$(BIN)/python -m pytest tests/first_calls $(TWO_AT_A_TIME) $(SEPARATE)
 
 test-interpreters: $(STAMP) ## the wheel in empty environments of every Python on this machine that it is made for
 	@tools/need g++
@@ -74,11 +80,15 @@ bench: $(BENCH_STAMP) ## against torch and the memory limit (15 minutes); renews
 	$(BIN)/python -m benchmarks plot $(RESULTS)/latest.json
 	$(BIN)/python tools/make_docs.py
 
+bench-sweep: $(BENCH_STAMP) ## 1000 random shapes against torch, other ones each time (ten minutes); SEED=7 draws some again
+	$(BIN)/python -m benchmarks sweep $(if $(SEED),--seed $(SEED)) --json $(RESULTS)/sweep.json
+	$(BIN)/python tools/make_docs.py
+
 bench-quick: $(BENCH_STAMP) ## the same with fewer cases (two minutes), kept apart in quick.json
 	$(BIN)/python -m benchmarks --quick --json $(RESULTS)/quick.json
 
 test-baseline: $(STAMP) ## the kernels' tests with the CPU's features masked to the x86-64 baseline
-	NUMBA_CPU_NAME=x86-64 NUMBA_CPU_FEATURES= $(BIN)/python -m pytest $(TWO_AT_A_TIME) \
+	NUMBA_CPU_NAME=x86-64 NUMBA_CPU_FEATURES= $(BIN)/python -m pytest $(TWO_AT_A_TIME) $(SEPARATE) \
 		tests/kernels/test_paths.py tests/kernels/test_max_paths.py tests/kernels/test_half_precision.py
 
 check: $(STAMP) ## style and types

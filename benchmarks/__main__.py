@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import secrets
 import sys
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ EXAMPLES = """examples:
   python -m benchmarks show mine.json                        print a kept file again
   python -m benchmarks compare old.json new.json             how times changed between two files
   python -m benchmarks plot mine.json                        draw its plots into docs/
+  python -m benchmarks sweep --seed 7 --cases 200            random shapes against torch
   python -m benchmarks instructions mine.json                count instructions per element (needs valgrind)
 """
 
@@ -77,9 +79,28 @@ def main(arguments: list[str]) -> int:
 
             Path(name).write_text(json.dumps(count(), indent=1) + "\n", "utf-8")
             print(f"wrote {name}")
+        case ["sweep", *rest]:
+            _sweep(rest)
         case _:
             return _run(parser().parse_args(arguments))
     return 0
+
+
+def _sweep(arguments: list[str]) -> None:
+    made = argparse.ArgumentParser(prog="python -m benchmarks sweep", description="Random shapes against torch.")
+    made.add_argument("--seed", type=int, help="draw the cases of this seed again (default: new ones)")
+    made.add_argument("--cases", type=int, default=1000, metavar="N", help="how many (default: 1000)")
+    made.add_argument("--threads", type=_counts, metavar="N,N", help="numbers of threads (default: 1 and all cores)")
+    made.add_argument("--json", type=Path, metavar="FILE", help="keep the results in this file")
+    options = made.parse_args(arguments)
+    from .sweep import sweep  # with torch, which nothing above needs
+
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    print(report.sweep_text(sweep(seed, options.cases, options.threads or _all_threads(), options.json)))
+
+
+def _all_threads() -> list[int]:
+    return sorted({1, len(os.sched_getaffinity(0))})
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -101,7 +122,7 @@ def _run(options: argparse.Namespace) -> int:
     run(
         Settings(
             cases=cases,
-            threads=options.threads or sorted({1, len(os.sched_getaffinity(0))}),
+            threads=options.threads or _all_threads(),
             seconds=options.seconds or (0.5 if options.quick else 2.0),
             parts=tuple(parts),
             quick=options.quick,

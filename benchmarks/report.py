@@ -80,6 +80,48 @@ def slower_than_torch(document: Document) -> list[Row]:
     return sorted((row for row in document["cases"] if ratio(row) < 1), key=ratio)
 
 
+# ---- random shapes ---------------------------------------------------------------------------------------------------
+
+# What counts as slower than torch is more than what two runs of one program differ by.
+SLOWER, MUCH_SLOWER = 0.95, 0.7
+
+
+def sweep_summary(rows: Iterable[Row], kind: Callable[[Row], str]) -> list[dict[str, Any]]:
+    """A line for each kind of cases, and one for all: how many times as fast as torch, and how many are slower."""
+    kinds: dict[str, list[float]] = {}
+    for row in rows:
+        kinds.setdefault(kind(row), []).append(ratio(row))
+    everything = [value for values in kinds.values() for value in values]
+    return [
+        {
+            "kind": name,
+            "cases": len(found),
+            "mean": geometric_mean(found),
+            "worst": min(found),
+            "slower": sum(value < SLOWER for value in found),
+            "much_slower": sum(value < MUCH_SLOWER for value in found),
+        }
+        for name, found in (*sorted(kinds.items()), ("", everything))
+    ]
+
+
+def detailed_kind(row: Row) -> str:
+    layout = ", channels last" if row["layout"] == "channels_last" else ""
+    return f"{row['operator']} {row['direction']}{layout}, {'f32' if row['dtype'] == 'float32' else 'halves'}"
+
+
+def sweep_text(document: Document) -> str:
+    lines = [f"seed {document['seed']}", f"{'kind':<42} {'cases':>5} {'mean':>7} {'worst':>7} {'<0.95':>6} {'<0.7':>6}"]
+    for line in sweep_summary(document["sweep"], detailed_kind):
+        figures = f"{line['cases']:>5} {line['mean']:>7.2f} {line['worst']:>7.2f}"
+        lines.append(f"{line['kind'] or 'all':<42} {figures} {line['slower']:>6} {line['much_slower']:>6}")
+    lines += ["", f"{'slowest':<70} {'T':>2} {'torch µs':>9} {'ours µs':>9} {'ratio':>6}"]
+    for row in sorted(document["sweep"], key=ratio)[:25]:
+        times = f"{1e6 * row['torch']:>9.1f} {1e6 * row['poolgrad']:>9.1f}"
+        lines.append(f"{row['case']:<70} {row['threads']:>2} {times} {ratio(row):>6.2f}")
+    return "\n".join(lines)
+
+
 # ---- as text ---------------------------------------------------------------------------------------------------------
 
 CASE_HEADER = f"{'group':<20} {'case':<56} {'T':>2} {'torch ms':>9} {'ours ms':>9} {'ratio':>7} {'limit':>6}"

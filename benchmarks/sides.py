@@ -241,10 +241,10 @@ def as_numpy(tensor: torch.Tensor) -> Any:
 
 def _empty(case: Case, shape: Sequence[int], dtype: torch.dtype, kind: str) -> torch.Tensor:
     """Memory in the layout of the case."""
-    *outer, height, width = shape
     if case.layout == "channels_last":
         batch, channels, *sizes = shape
         return _tensor((batch, *sizes, channels), dtype, kind).movedim(-1, 1)
+    *outer, height, width = shape
     if case.layout == "transposed":
         return _tensor((*outer, width, height), dtype, kind).transpose(-1, -2)
     if case.layout == "cropped":

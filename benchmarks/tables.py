@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from .report import (
@@ -13,16 +13,20 @@ from .report import (
     Document,
     Row,
     c_interface_lines,
+    detailed_kind,
     process_lines,
     ratio,
     share,
     slower_than_torch,
     summary,
+    sweep_summary,
     thread_counts,
 )
 
 # Cases slower than torch that the README names; the benchmark page has them all.
 MOST_NAMED = 8
+# Random shapes that the benchmark page names.
+MOST_SLOW = 40
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,9 @@ class Words:
     c_header: tuple[str, ...]
     c_interface: dict[str, str]
     ratios_plot: str
+    sweep: str
+    sweep_header: tuple[str, ...]
+    sweep_kinds: dict[str, str]
 
 
 ENGLISH = Words(
@@ -62,6 +69,17 @@ ENGLISH = Words(
     c_header=("the C interface", "measured", "target"),
     c_interface=C_INTERFACE,
     ratios_plot="how many times as fast as torch, by group",
+    sweep="{cases} random cases of {fewest:.0e} to {most:.0e} elements that nobody chose (seed {seed}), on {threads}.",
+    sweep_header=("random shapes", "measurements", "mean", "worst", "slower than 0.95 × torch", "than 0.7 × torch"),
+    sweep_kinds={
+        "avg": "average",
+        "max": "max",
+        "forward": ", forward",
+        "backward": ", gradient",
+        "contiguous": "",
+        "channels_last": ", channels last",
+        "": "all",
+    },
 )
 
 CHINESE = Words(
@@ -102,6 +120,17 @@ CHINESE = Words(
         "excess_overlapping": "比 Python 多用的时间",
     },
     ratios_plot="各分组相对 torch 的倍数",
+    sweep="{cases} 个随机用例（种子 {seed}），每个 {fewest:.0e} 至 {most:.0e} 个元素，未经人为挑选；{threads}。",
+    sweep_header=("随机形状", "测量数", "平均", "最差", "慢于 0.95 × torch", "慢于 0.7 × torch"),
+    sweep_kinds={
+        "avg": "平均",
+        "max": "最大",
+        "forward": "，前向",
+        "backward": "，梯度",
+        "contiguous": "",
+        "channels_last": "，channels last",
+        "": "全部",
+    },
 )
 
 
@@ -122,6 +151,54 @@ def speed(document: Document, words: Words) -> str:
     if "capi" in document:
         parts.append(c_interface_table(document, words))
     return "\n\n".join(parts)
+
+
+def sweep_table(document: Document, words: Words) -> str:
+    """The README's part of random shapes."""
+    rows, names = document["sweep"], words.sweep_kinds
+
+    def kind(row: Row) -> str:
+        family = "avg" if "avg" in row["operator"] else "max"
+        return "".join(names[key] for key in (family, row["direction"], row["layout"]))
+
+    counts = sorted({row["threads"] for row in rows})
+    threads = ", ".join(_threads(count, words) for count in counts)
+    said = words.sweep.format(
+        cases=len(rows) // len(counts), seed=document["seed"], threads=threads, **document["sizes"]
+    )
+    return f"{said}\n\n{_sweep_rows(document, words.sweep_header, kind, names[''])}"
+
+
+def sweep_details(document: Document) -> str:
+    """The benchmark page's part of random shapes: by operator, and the slowest."""
+    slowest = (
+        (
+            row["case"],
+            str(row["threads"]),
+            f"{1e6 * row['torch']:.1f}",
+            f"{1e6 * row['poolgrad']:.1f}",
+            f"{ratio(row):.2f}",
+        )
+        for row in sorted(document["sweep"], key=ratio)[:MOST_SLOW]
+    )
+    header = ("the slowest cases", "threads", "torch µs", "ours µs", "ratio")
+    kinds = _sweep_rows(document, ENGLISH.sweep_header, detailed_kind, ENGLISH.sweep_kinds[""])
+    return f"{machine_line(document, ENGLISH)}\n\n{kinds}\n\n{table(header, slowest)}"
+
+
+def _sweep_rows(document: Document, header: Iterable[str], kind: Callable[[Row], str], everything: str) -> str:
+    rows = (
+        (
+            line["kind"] or everything,
+            str(line["cases"]),
+            f"{line['mean']:.2f}",
+            f"{line['worst']:.2f}",
+            f"{line['slower']} ({line['slower'] / line['cases']:.1%})",
+            str(line["much_slower"]),
+        )
+        for line in sweep_summary(document["sweep"], kind)
+    )
+    return table(header, rows)
 
 
 def details(document: Document) -> str:
@@ -171,7 +248,7 @@ def machine_line(document: Document, words: Words) -> str:
         numba=machine["versions"]["numba"],
         date=machine["date"][:10],
     )
-    return f"{line} {words.quick}" if document["settings"]["quick"] else line
+    return f"{line} {words.quick}" if document.get("settings", {}).get("quick") else line
 
 
 def groups_table(document: Document, words: Words) -> str:

@@ -49,8 +49,14 @@ def tensor_on(array: np.ndarray[Any, Any], format: str = "ND") -> tuple[int, int
     return describe(array.shape, array.dtype.name, format, address), address
 
 
-def describe(shape: tuple[int, ...], dtype: str, format: str, address: int | None = None) -> int:
-    handle = acl.aclCreateTensor(shape, DTYPES[dtype].code, None, 0, FORMATS[format], shape, address)
+def describe(
+    shape: tuple[int, ...],
+    dtype: str,
+    format: str,
+    address: int | None = None,
+    strides: tuple[int, ...] | None = None,
+) -> int:
+    handle = acl.aclCreateTensor(shape, DTYPES[dtype].code, strides, 0, FORMATS[format], shape, address)
     assert handle is not None
     return handle
 

@@ -38,6 +38,7 @@ class T:
     read_only: bool = False
     values: Sequence[float] | None = None
     stored: str = ""
+    strides: tuple[int, ...] | None = None  # in elements; contiguous if nobody says
 
 
 class Unknown:
@@ -160,6 +161,7 @@ class Document:
     nullable: str = ""  # pointers that may be null
     lengths: Mapping[str, Sequence[int | None]] = field(default_factory=dict)  # that arrays may have; None: null
     allowed: Sequence[Line] = ()
+    refused_first: tuple[str, ...] = ()  # products that a row of their own refuses, before the others
     # Tensors of which one that differs is the one to blame, by what they must agree in.
     alike: Mapping[str, str] = field(default_factory=dict)
     suite: str = ""  # cases that its suite must have
@@ -211,7 +213,7 @@ class Document:
                 yield refused(f"{name}-null", f"{name} is null", status=NULL, **{name: None})
         for name in self.pointers:
             yield refused("handles", f"{name} is no handle", **{name: UNKNOWN})
-        missing = tuple(product for product in PRODUCTS if product not in self.products)
+        missing = tuple(product for product in PRODUCTS if product not in (*self.products, *self.refused_first))
         yield refused("product", "the product lacks the operator", "product", on=missing)
         yield refused("int64", "a size beyond 64 bits", self={"shape": (2**70, *self.legal["self"].shape[1:])})
         for name in self.outputs:

@@ -164,6 +164,23 @@ class Case(Line):
             arrays.append(self.indices() if indices is None else indices)
         return function(*arrays, **self.arguments, **options)
 
+    def pool(self, x, **options):
+        """poolgrad's answer in the other direction: averages, of which the case's operator is the gradient."""
+        size = {"output_size": self.output_size} if self.output_size else {}
+        return getattr(poolgrad, self.forward_name)(x, **self.arguments, **size, **options)
+
+    def pooled_by_reference(self, x: np.ndarray) -> np.ndarray:
+        slow = getattr(reference, self.forward_name)
+        return slow(x, *((self.output_size,) if self.output_size else self._reference_arguments()[1:]))
+
+    @property
+    def forward_name(self) -> str:
+        return self.described.python_name.removesuffix("_backward")
+
+    def additions_of_pooling(self) -> int:
+        """How many additions a number takes part in at most when windows are summed along one axis after the other."""
+        return sum(max(w.stop - w.start for w in axis) - 1 for axis in self.windows)
+
     def reference(self, grad_output, indices=None) -> np.ndarray:
         """The float flavour of the reference's answer."""
         return getattr(reference, self.described.python_name)(grad_output, *self._reference_arguments(indices))

@@ -10,6 +10,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """What a process of its own does and says."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
 def build_into(where: Path) -> None:
     """The source distribution, and the wheel that is built from it."""
     command = [sys.executable, "-m", "build", "--outdir", str(where), str(ROOT)]

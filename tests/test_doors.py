@@ -7,6 +7,7 @@ refused alike is a matter of the rows (``contract_cases``).
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from poolgrad.cases.verification import PASS, verify
 from poolgrad.cases.work import file_of
 from poolgrad.contract.operator import Operator
 from poolgrad.contract.parameters import Role
-from poolgrad.contract.support import support
+from poolgrad.contract.support import OF_PLACES, support
 from poolgrad.operators import REGISTRY, find_operator
 
 OPERATORS = pytest.mark.parametrize("operator", REGISTRY.values(), ids=lambda operator: operator.name)
@@ -107,9 +108,10 @@ def test_it_has_a_suite_of_cases(operator: Operator) -> None:
 def test_golden_results_of_its_sample_are_verified(operator: Operator, tmp_path: Path) -> None:
     call = good_sample(operator).call
     tensors = {n: CaseTensor(t.dtype, t.shape, t.format) for n, t in call.items() if isinstance(t, T)}
-    if Role.INDICES in operator.by_role:
-        name = operator.by_role[Role.INDICES].name
-        tensors[name] = CaseTensor(call[name].dtype, call[name].shape, call[name].format, values=Values("windows"))
+    for p in operator.inputs:
+        if p.role in OF_PLACES:
+            kind = "forward" if p.role is Role.MASK else "windows"
+            tensors[p.name] = replace(tensors[p.name], values=Values(kind))
     case = Case("sample", operator.name, tensors, {p.name: call[p.name] for p in operator.numbers})
     golden = make_golden([case], tmp_path, jobs=1, facts={"seed": 0, "product": None})
     assert (golden.made, golden.unexpected) == (1, [])

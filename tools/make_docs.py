@@ -27,19 +27,21 @@ from benchmarks.tables import (  # noqa: E402
     details,
     instructions_table,
     speed,
+    sweep_details,
+    sweep_table,
     table,
 )
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
-INSTRUCTIONS = RESULTS.with_name("instructions.json")
+INSTRUCTIONS, SWEEP = RESULTS.with_name("instructions.json"), RESULTS.with_name("sweep.json")
 # Around a generated part, in a document and in a program.
 MARKS = {".md": ("<!-- generated: {} -->", "<!-- end -->"), ".py": ("# generated: {}", "# end")}
 SOURCES = ROOT / "src" / "poolgrad"
 LINE_LENGTH = 120
 
 
-def support_cells(any_name: str, product_word: str, indices_word: str) -> str:
-    """Products down, operators across."""
+def support_cells(any_name: str, operator_word: str, indices_word: str) -> str:
+    """Operators down, products across; products that have all of them alike share a column."""
 
     def cell(entry: Support) -> str:
         if not entry.dtypes:
@@ -47,14 +49,14 @@ def support_cells(any_name: str, product_word: str, indices_word: str) -> str:
         indices = f"; {indices_word} {', '.join(entry.index_dtypes)}" if entry.index_dtypes else ""
         return f"{', '.join(entry.dtypes)}{indices}; {', '.join(entry.formats)}"
 
-    cells = support_table(REGISTRY.values())
-    width = len(REGISTRY)
-    rows = []
+    cells, width = support_table(REGISTRY.values()), len(REGISTRY)
+    columns: dict[tuple[str, ...], list[str]] = {}
     for start in range(0, len(cells), width):
         product = cells[start].product
         name = any_name if product is ANY else f"{product.name} ({product.soc})"
-        rows.append([name, *map(cell, cells[start : start + width])])
-    return table([product_word, *(f"`{name}`" for name in REGISTRY)], rows)
+        columns.setdefault(tuple(map(cell, cells[start : start + width])), []).append(name)
+    rows = ([f"`{name}`", *row] for name, row in zip(REGISTRY, zip(*columns, strict=True), strict=True))
+    return table([operator_word, *map(", ".join, columns.values())], rows)
 
 
 def operators(operator_word: str, python_word: str) -> str:
@@ -200,23 +202,30 @@ def documents() -> dict[Path, str]:
     comparing = ROOT / "docs" / "compare.md"
     c_interface = ROOT / "docs" / "capi.md"
     plugins, ttk = ROOT / "docs" / "plugins.md", SOURCES / "plugins" / "ttk.py"
-    measured, counted = (json.loads(path.read_text("utf-8")) for path in (RESULTS, INSTRUCTIONS))
+    measured, counted, swept = (json.loads(path.read_text("utf-8")) for path in (RESULTS, INSTRUCTIONS, SWEEP))
     deviations = ROOT / "DEVIATIONS.md"
     return {
         deviations: filled(deviations, slips=slips(), rows=our_rows()),
         english: filled(
             english,
             operators=operators("operator", "in Python"),
-            support=support_cells("no product", "product", "indices"),
+            support=support_cells("no product", "operator", "indices"),
+            sweep=sweep_table(swept, ENGLISH),
             speed=speed(measured, ENGLISH),
         ),
         chinese: filled(
             chinese,
             operators=operators("算子", "Python 函数"),
-            support=support_cells("不指定产品", "产品", "索引"),
+            support=support_cells("不指定产品", "算子", "索引"),
+            sweep=sweep_table(swept, CHINESE),
             speed=speed(measured, CHINESE),
         ),
-        benchmarks: filled(benchmarks, cases=details(measured), instructions=instructions_table(counted)),
+        benchmarks: filled(
+            benchmarks,
+            cases=details(measured),
+            sweep=sweep_details(swept),
+            instructions=instructions_table(counted),
+        ),
         comparing: filled(comparing, thresholds=thresholds()),
         c_interface: filled(c_interface, capi=c_interface_cost(measured, ENGLISH)),
         plugins: filled(plugins, ir=graph_operators()),

@@ -7,6 +7,7 @@ documented C names in two phases, with streams, device memory and status codes.
 from .base.errors import AclnnError, IndexRangeError
 from .functional import *  # noqa: F403
 from .functional import __all__ as _functions
+from .masks import indices_to_mask, mask_to_indices
 from .precision import compare
 from .run.threads import get_num_threads, set_num_threads
 
@@ -17,6 +18,8 @@ __all__ = [
     "IndexRangeError",
     "compare",
     "get_num_threads",
+    "indices_to_mask",
+    "mask_to_indices",
     "set_num_threads",
     *_functions,
 ]

@@ -16,6 +16,8 @@ from .operators.max_pool2d_with_indices import max_pool2d_with_indices as max_po
 from .operators.max_pool2d_with_indices_backward import (
     max_pool2d_with_indices_backward as max_pool2d_with_indices_backward,
 )
+from .operators.max_pool2d_with_mask import max_pool2d_with_mask as max_pool2d_with_mask
+from .operators.max_pool2d_with_mask_backward import max_pool2d_with_mask_backward as max_pool2d_with_mask_backward
 from .operators.max_pool3d_with_argmax import max_pool3d_with_argmax as max_pool3d_with_argmax
 from .operators.max_pool3d_with_argmax_backward import (
     max_pool3d_with_argmax_backward as max_pool3d_with_argmax_backward,
@@ -36,6 +38,8 @@ __all__ = [
     "avg_pool3d_backward",
     "max_pool2d_with_indices",
     "max_pool2d_with_indices_backward",
+    "max_pool2d_with_mask",
+    "max_pool2d_with_mask_backward",
     "max_pool3d_with_argmax",
     "max_pool3d_with_argmax_backward",
 ]

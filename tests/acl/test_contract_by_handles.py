@@ -18,7 +18,8 @@ HERE = [case for case in CASES if not case.row.endswith("-writable")]
 
 def handle_of(argument: Any, made: list[tuple[str, int]]) -> Any:
     if isinstance(argument, T):
-        made.append(("Tensor", describe(argument.shape, argument.dtype, argument.format)))
+        handle = describe(argument.shape, argument.dtype, argument.format, strides=argument.strides)
+        made.append(("Tensor", handle))
         return made[-1][1]
     if isinstance(argument, tuple):
         array = acl.aclCreateIntArray(argument)

@@ -19,7 +19,7 @@ from poolgrad.precision.limits import WITH_THIRD_PARTY
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = [np.dtype(name) for name in ("float16", "float32", "float64")] + [BFLOAT16]
-INTEGERS = [np.dtype("int32"), np.dtype("int64")]
+INTEGERS = [np.dtype("int8"), np.dtype("int32"), np.dtype("int64")]
 BY_THE_RULES = [standard for standard in STANDARDS if not standard.endswith("_ttk")]
 
 

@@ -92,6 +92,24 @@ def maker_of(like: Any, tensor: Tensor) -> Callable[[], Any]:
     return lambda: np.empty(shape, kind).transpose(axes)
 
 
+def write(target: Any, values: Any) -> None:
+    """Put the numbers of a NumPy array into an array or tensor of somebody else's."""
+    if is_torch(target):
+        target.copy_(like(target, values))
+    else:
+        target[...] = values
+
+
+def like(kind: Any, array: Any) -> Any:
+    """A NumPy array, as a torch tensor if ``kind`` is one."""
+    if not is_torch(kind):
+        return array
+    torch = sys.modules["torch"]
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
 def _describe_numpy(array: Any, name: str, format: str) -> Array:
     if type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, and the mask would be ignored. Pass {name}.filled(0).")

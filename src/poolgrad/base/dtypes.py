@@ -56,8 +56,8 @@ SHORT_NAMES = {
     **{"double": "float64", "float": "float32", "half": "float16"},
 }
 
-FLOAT64, FLOAT32, FLOAT16, BFLOAT16, INT32, INT64 = (
-    DTYPES[name] for name in ("float64", "float32", "float16", "bfloat16", "int32", "int64")
+FLOAT64, FLOAT32, FLOAT16, BFLOAT16, INT8, INT32, INT64 = (
+    DTYPES[name] for name in ("float64", "float32", "float16", "bfloat16", "int8", "int32", "int64")
 )
 
 # aclFormat: short name to code. A Tensor carries the short name.

@@ -47,6 +47,13 @@ def is_nested(tensor: Tensor) -> bool:
     return True
 
 
+def is_contiguous(tensor: Tensor) -> bool:
+    """Whether its elements, in C order, follow each other in memory."""
+    steps = contiguous_strides(tensor.shape, tensor.dtype.itemsize)
+    pairs = zip(tensor.shape, tensor.strides, steps, strict=True)
+    return not tensor.count or all(size == 1 or one == other for size, one, other in pairs)
+
+
 def contiguous_strides(shape: Sequence[int], unit: int = 1) -> tuple[int, ...]:
     """Strides of a C-ordered tensor, in steps of ``unit``.
 

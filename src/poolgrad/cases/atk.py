@@ -1,7 +1,8 @@
 """ATK case files: a JSON list of cases, each with a list of inputs.
 
 A list argument is a list of inputs of type ``attrs`` or ``attr_tuple``, one scalar each. The files say nothing of
-outputs and of the shape of indices: the tool takes them from the forward pass over self, and so does the reader.
+outputs and of the shapes of indices and masks: the tool takes them from the forward pass over self, and so does the
+reader.
 """
 
 from __future__ import annotations
@@ -18,7 +19,18 @@ from ..base.dtypes import SHORT_NAMES
 from ..base.windows import spread
 from ..contract.operator import Operator
 from ..contract.parameters import Parameter, Role
-from .building import OUR_NAMES, is_int, make_case, make_tensor, make_values, operator_named, pooled_shape, random_for
+from ..contract.support import OF_PLACES
+from .building import (
+    OUR_NAMES,
+    is_int,
+    make_case,
+    make_tensor,
+    make_values,
+    mask_of,
+    operator_named,
+    pooled_shape,
+    random_for,
+)
 from .lines import values_record
 from .model import FORWARD, BadCase, Case, CaseTensor
 
@@ -95,7 +107,7 @@ def _tensor(operator: Operator, parameter: Parameter, record: dict[str, Any], wh
     if record.get("shape") is None and record.get("range_values") is None:
         return None
     values = FORWARD
-    if parameter.role is not Role.INDICES:
+    if parameter.role not in OF_PLACES:
         values = make_values(record.get("range_values"), f"{where}: {parameter.name}: range_values")
     fields = {key: record.get(key) for key in ("dtype", "shape", "format")}
     return make_tensor(operator, parameter, where, **fields, values=values)
@@ -124,6 +136,8 @@ def _follow_the_forward_pass(
     where = by_role[Role.INDICES].name if Role.INDICES in by_role else ""
     if x is None:
         return
+    if Role.MASK in by_role and tensors.get(by_role[Role.MASK].name) is not None:
+        tensors[by_role[Role.MASK].name] = mask_of(operator, x, numbers)
     indices, shape = tensors.get(where), pooled_shape(operator, x, numbers)
     if operator.atk_has_output_size:
         if indices is not None and indices.dtype in FLOATS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -14,10 +14,11 @@ import numpy as np
 from ..base.dtypes import DTYPES, FORMATS, SHORT_NAMES
 from ..base.products import ANY, Product, find_product
 from ..contract.engine import Call, Value
+from ..contract.masks import mask_shape
 from ..contract.operator import Operator
 from ..contract.parameters import REQUIRED, Parameter, Role
 from ..contract.pooling import pooled_shape as shape_of_pooled
-from ..contract.support import support
+from ..contract.support import support, where_maxima_stood
 from ..operators import find_operator
 from ..precision.limits import ALIASES, STANDARDS
 from .model import DEFAULT_VALUES, FORWARD, BadCase, Case, CaseTensor, Number, Values, product_named
@@ -43,10 +44,10 @@ def make_case(
     if not name.isprintable():
         raise BadCase(f"{where}: name: expected text that can be printed, got {name!r}")
     complete = dict(tensors)
+    values = {p.name: _number_of(p, numbers, where) for p in operator.numbers}
     for parameter in operator.inputs:
         if parameter.name not in tensors:
-            complete[parameter.name] = _missing_input(operator, parameter, complete, where)
-    values = {p.name: _number_of(p, numbers, where) for p in operator.numbers}
+            complete[parameter.name] = _missing_input(operator, parameter, complete, values, where)
     product = _product(facts.get("product"), where)
     status, seed = (optional_int(facts.get(fact), fact, where) for fact in ("status", "seed"))
     if seed is not None and seed < 0:
@@ -79,13 +80,26 @@ def random_for(seed: int, case: str, *purpose: str | int) -> np.random.Generator
 
 
 def _missing_input(
-    operator: Operator, parameter: Parameter, known: Mapping[str, CaseTensor | None], where: str
+    operator: Operator,
+    parameter: Parameter,
+    known: Mapping[str, CaseTensor | None],
+    numbers: Mapping[str, Number],
+    where: str,
 ) -> CaseTensor | None:
-    """Indices are like the gradient, as far as the file does not say otherwise."""
+    """Indices are like the gradient, and a mask as the windows give it, as far as the file does not say otherwise."""
+    if parameter.role is Role.MASK:
+        return mask_of(operator, known[operator.by_role[Role.INPUT].name], numbers)
     if parameter.role is not Role.INDICES:
         raise BadCase(f"{where}: there is no tensor {parameter.name}; give its dtype and shape")
     like = known.get(operator.by_role[Role.GRADIENT].name)
     return like and CaseTensor("int32", like.shape, like.format, values=FORWARD)
+
+
+def mask_of(operator: Operator, x: CaseTensor | None, numbers: Mapping[str, Any]) -> CaseTensor | None:
+    """The mask of a forward pass over x; of x's own shape, where an earlier rule will refuse the call."""
+    if x is None:
+        return None
+    return CaseTensor("int8", _shape_of(mask_shape, operator, x, numbers) or x.shape, x.format, values=FORWARD)
 
 
 def results_of(
@@ -216,16 +230,16 @@ def make_tensor(
 
 
 def default_values(parameter: Parameter) -> Values:
-    """What is in a tensor if nobody says: indices are those of the forward pass."""
-    return FORWARD if parameter.role is Role.INDICES else DEFAULT_VALUES
+    """What is in a tensor if nobody says: indices and masks are those of the forward pass."""
+    return FORWARD if parameter.role in (Role.INDICES, Role.MASK) else DEFAULT_VALUES
 
 
 def _check_values(operator: Operator, parameter: Parameter, values: Values, at: str) -> None:
     """Each kind of values is for some tensors only."""
-    kinds, is_index = ["uniform", "constant", "normal"], parameter.role is Role.INDICES
+    kinds, is_index = ["uniform", "constant", "normal"], parameter.role in (Role.INDICES, Role.MASK)
     if is_index:
-        kinds[2:] = ["forward", "windows", "plane"]
-    elif parameter.role is Role.GRADIENT and Role.INDICES in operator.by_role:
+        kinds[2:] = ["forward"] if parameter.role is Role.MASK else ["forward", "windows", "plane"]
+    elif parameter.role is Role.GRADIENT and where_maxima_stood(operator):
         kinds.append("forward")
     if values.kind not in kinds:
         raise BadCase(f"{at}: data: expected {', '.join(kinds[:-1])} or {kinds[-1]} values, got {values.kind}")
@@ -286,9 +300,16 @@ def pooled_shape(operator: Operator, x: CaseTensor, numbers: Mapping[str, Any]) 
     """The shape of the forward output of fixed windows, in the input's own format; None if the numbers allow none."""
     if Role.KERNEL not in operator.by_role:
         return None
+    return _shape_of(shape_of_pooled, operator, x, numbers)
+
+
+def _shape_of(
+    shape_of: Callable[[Call], tuple[int, ...]], operator: Operator, x: CaseTensor, numbers: Mapping[str, Any]
+) -> tuple[int, ...] | None:
+    """A shape that follows from the input and numbers; None if these allow none."""
     try:
         values: dict[str, Value] = {p.name: _number_of(p, numbers, "") for p in operator.numbers}
         values[operator.by_role[Role.INPUT].name] = x.described()
-        return shape_of_pooled(Call(operator, ANY, values))
+        return shape_of(Call(operator, ANY, values))
     except (BadCase, *_TOO_WRONG):
         return None

@@ -39,7 +39,8 @@ LARGE_PLANE = 1 << 26
 def pieces(case: Case) -> Iterator[Piece]:
     """The case's planes in portions; one that holds all of them if there is little to do."""
     count, largest = _lead(case), max(case.tensor(name).count for name in case.tensors)
-    if largest <= PIECE or not count:
+    # Nor can a mask be divided: planes share its words, and its numbers do not begin with planes.
+    if largest <= PIECE or not count or Role.MASK in case.operator.by_role:
         yield 0, count
         return
     many = max(1, PIECE * count // largest)
@@ -69,6 +70,8 @@ def make_piece(case: Case, arrays: Mapping[str, Array], piece: Piece, scratch: P
             _fill(_portion(case, arrays[name], piece).reshape(-1), tensor.values, random, piece, pause)
     if Role.INDICES in case.operator.by_role and all(array.size for array in arrays.values()):
         _make_indices(case, arrays, piece, scratch, pause)
+    if any(p.role is Role.MASK for p in case.operator.inputs) and all(array.size for array in arrays.values()):
+        _make_mask(case, arrays)
 
 
 def golden_piece(case: Case, arrays: Mapping[str, Array], piece: Piece, scratch: Path) -> None:
@@ -229,3 +232,13 @@ def _pool(case: Case, x: Array, shape: tuple[int, ...], wanted: list[Array | Non
             if array is not None and found is not array:  # of another type
                 for target, source in zip(array, found, strict=True):
                     _copy(source, target)
+
+
+def _make_mask(case: Case, arrays: Mapping[str, Array]) -> None:
+    """The forward pass's mask, and its output as the gradient, as far as these are wanted."""
+    operator = case.operator
+    x, gradient, where = (operator.by_role[role].name for role in (Role.INPUT, Role.GRADIENT, Role.MASK))
+    wanted = [name for name in (gradient, where) if case.tensor(name).values.kind == "forward"]
+    if wanted:
+        values, mask = (arrays[n] if n in wanted else np.empty_like(arrays[n]) for n in (gradient, where))
+        forward_max(case.call, arrays[x], out=(values, mask), product=case.product)

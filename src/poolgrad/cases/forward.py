@@ -18,15 +18,22 @@ Array = NDArray[Any]
 
 
 def forward_max(
-    call: Call, x: Array, *, out: tuple[Array, Array] | None = None, index: str | None = None, format: str | None = None
+    call: Call,
+    x: Array,
+    *,
+    out: tuple[Array, Array] | None = None,
+    index: str | None = None,
+    format: str | None = None,
+    product: str | None = None,
 ) -> tuple[Array, Array]:
-    """Maxima of ``x`` by the windows of the call, and their indices: in arrays of ``out``, or in new ones.
+    """Maxima of ``x`` by the windows of the call, and their indices or mask: in arrays of ``out``, or in new ones.
 
-    Indices have a type of ``index_type``. ``format`` is named if channels come last.
+    Indices have a type of ``index_type``. ``format`` is named if channels come last, and the product for a mask, since
+    what that holds depends on it.
     """
     operator = _forward(call)
     numbers = tuple(_number(call, parameter) for parameter in operator.numbers)
-    found: tuple[Array, Array] = run(operator, (x,), numbers, None, out, format, index)
+    found: tuple[Array, Array] = run(operator, (x,), numbers, product, out, format, index)
     return found
 
 

@@ -35,7 +35,7 @@ class Values:
     """How a tensor's elements are made.
 
     ``uniform`` (low, high); ``normal`` (lowest and highest mean, lowest and highest standard deviation); ``constant``
-    (value); ``forward``: what the forward pass over self gives, for indices and for gradients of max pooling;
+    (value); ``forward``: what the forward pass over self gives, for indices, masks and gradients of max pooling;
     ``windows``: indices drawn from their windows; ``plane``: indices drawn from the whole plane.
     """
 

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ..base.products import PRODUCTS
+from ..base.products import A2, PRODUCTS, TRAINING
 from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR, ACLNN_SUCCESS
 from ..base.tensor import contiguous_strides
 from ..contract.operator import Operator
 from ..contract.parameters import Role
 from ..contract.support import OF_PLACES, support
 from ..operators import REGISTRY
-from .building import pooled_shape, results_of
+from .building import mask_of, pooled_shape, results_of
 from .model import FORWARD, Case, CaseTensor, Number, Values
 
 # Sizes of the legal call, and windows that make half of them.
@@ -51,6 +51,8 @@ class Suite:
         large = CaseTensor("float32", (2, 3, *[size] * self.axes), format or self.operator.default_format)
         small = replace(large, shape=(2, 3, *[size // WINDOW] * self.axes))
         of_role = {Role.GRADIENT: small, Role.INDICES: replace(small, dtype="int32", values=FORWARD)}
+        if mask := mask_of(self.operator, large, self.numbers) if Role.MASK in self.operator.by_role else None:
+            of_role[Role.MASK] = mask
         inputs = {p.name: of_role.get(p.role, large) for p in self.operator.inputs}
         outputs = results_of(self.operator, inputs, self.numbers, None)
         self.tensors = inputs | {name: tensor for name, tensor in outputs.items() if tensor}
@@ -63,9 +65,9 @@ class Suite:
         """A case that differs from the legal call in ``changes``: by parameter, a number, fields of a tensor, or None.
 
         ``every`` changes all tensors, ``floats`` all but the indices. Shapes that are not said follow: those of outputs
-        from the operator, as does the type of indices that it finds, those of indices from the gradient. ``values`` of
-        a tensor may be a number, which all elements are then, or a kind of values. ``status`` is what the case expects,
-        success if it does not say.
+        from the operator, as does the type of indices that it finds, those of indices from the gradient, those of masks
+        from the windows. ``values`` of a tensor may be a number, which all elements are then, or a kind of values.
+        ``status`` is what the case expects, success if it does not say.
         """
         every, floats = changes.pop("every", {}), changes.pop("floats", {})
         numbers = {key: changes.get(key, value) for key, value in self.numbers.items()}
@@ -79,6 +81,8 @@ class Suite:
                 followed = results[parameter.name]
             elif parameter.role is Role.INDICES:
                 followed = tensors[self.operator.by_role[Role.GRADIENT].name]
+            elif parameter.role is Role.MASK:
+                followed = mask_of(self.operator, tensors[self.operator.by_role[Role.INPUT].name], numbers)
             of_group = every if parameter.role in OF_PLACES else every | floats
             if followed and parameter.role is Role.PLACES:
                 of_group = of_group | {"dtype": followed.dtype}
@@ -226,6 +230,24 @@ class Suite:
         add("index-beyond-plane", f"{places} is outside the plane", **{where: {"values": places}}, **bad)
         add("index-negative", "-1 is outside the plane", **{where: {"values": -1}}, **bad)
 
+    def masks(self) -> None:
+        """Masks of bits beside those of places, and bytes that are no mask."""
+        why = "on the training series a mask holds bits; the last group has one channel"
+        self.pooled("bits", why, (2, 17, 9, 7), **self.windows(3, 2, 1), product=TRAINING.name)
+        why = "with windows of one element a mask holds bits on every product, and nobody reads them"
+        self.pooled("window-1x1", why, (2, 3, 9, 7), **self.windows(1, 2, 0))
+        for p in self.operator.inputs:
+            if p.role is Role.MASK:
+                self._given_masks(p.name)
+
+    def _given_masks(self, where: str) -> None:
+        bad = {"status": ACL_ERROR_RT_AICORE_EXCEPTION}
+        why = "the place -1 is outside its plane, and of bits all are set"
+        self.add("mask-minus-one", why, **{where: {"values": -1}}, **bad)
+        why = "no bit is set, so there is no maximum"
+        self.add("mask-empty", why, **{where: {"values": 0}}, product=TRAINING.name, **bad)
+        self.add("mask-zero", "every place is 0", **{where: {"values": 0}}, product=A2.name)
+
     def layouts(self) -> None:
         """Strides of every kind, and views that can't be."""
         add, refused, operator = self.add, self.refused, self.operator
@@ -287,6 +309,7 @@ class Suite:
             why = f"{name} has other channels than {x}"
             refused("channels-differ", why, **{name: {"shape": (batch, channels + 1, *sizes)}})
         words = {Role.GRADIENT: "gradients", Role.INDICES: "indices", Role.RESULT: "output", Role.PLACES: "places"}
+        words[Role.MASK] = "mask"
         for role, word in words.items():
             for name in self.names(role):
                 if role not in OF_PLACES:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..contract.operator import Operator
-from ..contract.parameters import Role
+from ..contract.support import OF_PLACES
 from .building import OUR_NAMES, is_int, make_case, make_tensor, make_values, operator_named
 from .literals import NoLiteral, literal
 from .model import BadCase, Case, CaseTensor, Values
@@ -141,7 +141,7 @@ def _tensors(operator: Operator, row: dict[str, Any], where: str) -> dict[str, C
     tensors: dict[str, CaseTensor | None] = {}
     for i, p in enumerate(operator.tensors):
         fields = {field: column[i] for field, column in told.items()}
-        if fields["shape"] is not None and not p.output and p.role is not Role.INDICES:
+        if fields["shape"] is not None and not p.output and p.role not in OF_PLACES:
             fields["values"] = make_values(ranges[i], f"{where}: {p.name}: input_data_ranges")
         tensors[p.name] = None if fields["shape"] is None else make_tensor(operator, p, where, **fields)
     return tensors

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..arrays.files import SUFFIXES, BadFile, read_array
 from ..base.status import ACLNN_SUCCESS, name_of
-from ..contract.parameters import Role
+from ..contract.support import OF_PLACES
 from ..precision import Comparison, NotComparable
 from ..precision.comparing import Tensors, judge_tensors
 from ..precision.limits import WITH_THIRD_PARTY
@@ -133,8 +133,8 @@ def _compared(
 
 
 def _places(case: Case) -> list[str]:
-    """Outputs that are indices: no standard is for those, they are right or wrong."""
-    return [p.name for p in case.operator.outputs if p.role is Role.PLACES]
+    """Outputs that are indices or masks: no standard is for those, they are right or wrong."""
+    return [p.name for p in case.operator.outputs if p.role in OF_PLACES]
 
 
 def _found(actual: Path, name: str, part: str, which: str) -> Path | None:

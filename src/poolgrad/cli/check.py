@@ -28,6 +28,7 @@ TENSOR = "SHAPE[:DTYPE][:FORMAT][:strides=...], an .npy file, or null"
 ABSENT = {
     Role.GRADIENT: "; as the windows give it, if absent",
     Role.INDICES: "; like the gradient, if absent",
+    Role.MASK: "; as the windows give it, if absent",
     Role.RESULT: "; as the call makes it, if absent; of several results, one for each in their order",
 }
 

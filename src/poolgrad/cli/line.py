@@ -91,6 +91,8 @@ class Line:
 
     def _all_tensors(self, numbers: Mapping[str, Any]) -> dict[str, CaseTensor | None]:
         """What the line says, and what the windows and the gradient say of the gradient and its indices."""
+        from ..cases.building import mask_of
+
         operator, by_role = self.operator, self.operator.by_role
         x = by_role[Role.INPUT]
         given = {p: self._facts(p, text) for p in operator.tensors if (text := self._text(p)) is not None}
@@ -105,6 +107,9 @@ class Line:
             like = tensors[gradient]
             facts = None if like is None else {"shape": like.shape, "format": like.format}
             tensors[indices] = self._made(indices, common, facts)
+        mask = by_role.get(Role.MASK)
+        if mask and not mask.output and mask not in tensors:
+            tensors[mask] = mask_of(operator, tensors[x], numbers)
         return {p.name: tensor for p, tensor in tensors.items()}
 
     def _text(self, parameter: Parameter) -> str | None:

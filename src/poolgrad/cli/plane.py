@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from ..arrays.files import numpy_dtype
 from ..base.windows import COUNT_PADDED, COUNT_VALID, Windows
 from ..cases.data import compute
-from ..cases.forward import forward_max, index_type
+from ..cases.forward import forward_max
 from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import is_channels_last, spatial_sizes
+from ..contract.support import where_maxima_stood
+from ..masks import indices_to_mask, mask_to_indices
 from .terminal import BadInput
 
 if TYPE_CHECKING:
@@ -153,6 +155,7 @@ def plane_of(case: Case, arrays: Mapping[str, Array], chosen: Sequence[int], see
     *deep, rows, columns = (_side(w, call.value(Role.COUNT_INCLUDE_PAD)) for w in operator.windows(call))
     where, layer = _chosen(chosen, lead, size[:-2])
 
+    arrays = _with_indices(case, arrays)
     planes = {name: (np.moveaxis(array, -1, -axes - 1) if last else array)[where] for name, array in arrays.items()}
     # A plane alone gives the same bits as among others.
     found = _gradient(case, planes, size, outs, seed) if operator.is_gradient else _pooling(case, planes, size, seed)
@@ -180,6 +183,27 @@ def plane_of(case: Case, arrays: Mapping[str, Array], chosen: Sequence[int], see
     )
 
 
+def _with_indices(case: Case, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """The same arrays, with indices in the place of a mask."""
+    mask = case.operator.by_role.get(Role.MASK)
+    if mask is None or mask.name not in arrays:
+        return dict(arrays)
+    indices = mask_to_indices(arrays[mask.name], case.of(Role.INPUT).shape, **_windows(case))
+    return {**arrays, mask.name: indices}
+
+
+def _told(case: Case, indices: Array, shape: tuple[int, ...]) -> Array:
+    """Indices as the operator takes them: of its type, or as a mask."""
+    if Role.MASK in case.operator.by_role:
+        return indices_to_mask(indices, shape, **_windows(case))  # type: ignore[no-any-return]
+    return indices.astype(case.of(Role.INDICES).dtype)
+
+
+def _windows(case: Case) -> dict[str, Any]:
+    numbers = {p.python_name: case.numbers[p.name] for p in case.operator.numbers}
+    return {**numbers, "product": case.product}
+
+
 Found = tuple[Array, Array | None, Array]  # numbers of the windows, indices if there are any, numbers of the elements
 
 
@@ -192,10 +216,9 @@ def _gradient(case: Case, planes: Mapping[str, Array], size: Sizes, outs: Sizes,
         gradients = np.ones(outs, numpy_dtype(case.tensor(grad).dtype))
     inputs: dict[str, Any] = {grad: gradients[None], x: (1, *size)}
     indices = None
-    if Role.INDICES in by_role:
-        name = by_role[Role.INDICES].name
-        indices = planes[name] if name in planes else _maxima(case.call, size, planes.get(x), seed)
-        inputs[name] = indices[None].astype(case.tensor(name).dtype)
+    if stood := where_maxima_stood(case.operator):
+        indices = planes[stood.name] if stood.name in planes else _maxima(case, size, planes.get(x), seed)
+        inputs[stood.name] = _told(case, indices[None], (1, *size))
     return gradients, indices, compute(case, inputs)[0]
 
 
@@ -209,6 +232,8 @@ def _pooling(case: Case, planes: Mapping[str, Array], size: Sizes, seed: int) ->
     answer = compute(case, {x: numbers[None]})
     results = answer if isinstance(answer, tuple) else (answer,)
     found = dict(zip((p.role for p in case.operator.outputs), results, strict=True))
+    if Role.MASK in found:
+        found[Role.PLACES] = mask_to_indices(found[Role.MASK], (1, *size), **_windows(case))
     places = found[Role.PLACES][0] if Role.PLACES in found else None
     return found[Role.RESULT][0], places, numbers
 
@@ -263,11 +288,13 @@ def _factors(call: Call) -> str:
     return f"the number of elements inside the input (no {name})"
 
 
-def _maxima(call: Call, size: Sizes, x: Array | None, seed: int) -> Array:
+def _maxima(case: Case, size: Sizes, x: Array | None, seed: int) -> Array:
     """Where the maxima of x lie; without x, of random numbers."""
-    numbers = np.random.default_rng(seed).random(size) if x is None else x
-    _, indices = forward_max(call, numbers[None], index=index_type(call, "int64"))
-    return indices.reshape(indices.shape[1:])
+    numbers: Array = np.random.default_rng(seed).random(size) if x is None else x
+    _, places = forward_max(case.call, numbers[None])
+    if Role.MASK in case.operator.by_role:
+        places = mask_to_indices(places, (1, *size), **_windows(case) | {"product": None})
+    return places.reshape(places.shape[1:])
 
 
 def _title(case: Case) -> str:

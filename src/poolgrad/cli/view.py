@@ -22,6 +22,7 @@ _HELP = {
     Role.INPUT: "an .npy file, which is pooled, or whose maxima are shown; or a shape",
     Role.GRADIENT: "an .npy file; or a shape, and every gradient is 1",
     Role.INDICES: "an .npy file; if absent, the maxima of the input, or of random numbers",
+    Role.MASK: "an .npy file; if absent, the mask of such maxima",
 }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..base import status
 from ..base.products import ANY, Product
-from ..base.tensor import Tensor
+from ..base.tensor import Tensor, is_contiguous
 from ..base.windows import farthest_position, spread
 from .engine import DOCUMENT, EVERYWHERE, SAFE, BadHandle, Broken, Call, Check
 from .parameters import Parameter, Role
@@ -45,10 +45,18 @@ def number_text(number: int) -> str:
 # The rows that every operator begins and ends with.
 
 
-def opening(parameters: tuple[Parameter, ...], products: tuple[Product, ...]) -> tuple[Check, ...]:
-    """Null pointers, the product, handles and numbers: after these a check may read every argument."""
+def opening(
+    parameters: tuple[Parameter, ...], products: tuple[Product, ...], first: tuple[Check, ...] = ()
+) -> tuple[Check, ...]:
+    """Null pointers, the product, handles and numbers: after these a check may read every argument.
+
+    ``first`` are rows that an operator has before the null pointers that are not among them.
+    """
+    asked = {check.key for check in first}
+    nulls = [not_null(p) for p in parameters if p.kind in ("tensor", "ints") and not p.nullable]
     return (
-        *(not_null(p) for p in parameters if p.kind in ("tensor", "ints") and not p.nullable),
+        *first,
+        *(check for check in nulls if check.key not in asked),
         product_has_operator(products),
         live_handles(parameters),
         numbers_fit(parameters),
@@ -86,7 +94,7 @@ def live_handles(parameters: Iterable[Parameter]) -> Check:
     return Check("handles", "every handle is a live object of the right kind", test, source=SAFE)
 
 
-def product_has_operator(products: tuple[Product, ...]) -> Check:
+def product_has_operator(products: tuple[Product, ...], *, on: Products = EVERYWHERE, key: str = "product") -> Check:
     """The operator exists on the product."""
     names = listed(p.name for p in products)
 
@@ -95,7 +103,7 @@ def product_has_operator(products: tuple[Product, ...]) -> Check:
             return None
         return Broken("product", "a product that has this operator", call.product.name, f"Choose {names}.")
 
-    return Check("product", f"the operator exists on {names}", test)
+    return Check(key, f"the operator exists on {names}", test, on=on)
 
 
 def numbers_fit(parameters: Iterable[Parameter]) -> Check:
@@ -325,6 +333,20 @@ def dims(
     return Check(key, f"{joined(names)}: {says}", test, on=on, source=source)
 
 
+def contiguous(parameter: Parameter, *, source: str = DOCUMENT) -> Check:
+    """A tensor's elements follow each other in memory."""
+    name = parameter.name
+
+    def test(call: Call) -> Broken | None:
+        tensor = call.tensor(name)
+        if is_contiguous(tensor):
+            return None
+        got = f"strides of {shown(tensor.strides)} bytes for shape {shown(tensor.shape)}"
+        return Broken(name, "a contiguous tensor", got, "Use memory of its own for it, and copy from there.")
+
+    return Check(f"{name}-contiguous", f"{name} is contiguous", test, source=source)
+
+
 def no_negative_dims(parameters: Sequence[Parameter], *, source: str = DOCUMENT) -> Check:
     says, change = "no negative sizes", "Use sizes of at least 0."
     return dims(parameters, "negative-dims", says, lambda size, axis: size < 0, change, source=source)
@@ -340,11 +362,11 @@ def length_in(
 
     def test(call: Call) -> Broken | None:
         value = call.values[name]
-        if value is None or len(call.ints(name)) in allowed:  # null is another row's matter
+        if not isinstance(value, tuple) or len(value) in allowed:  # null, or no handle, is another row's matter
             return None
         each_axis = joined(f"one for {letter}" for letter in call.operator.axes)
         change = f"Pass one value, or {each_axis}." if 1 in allowed else f"Pass {each_axis}."
-        return Broken(name, f"{listed(allowed)} values", f"{len(call.ints(name))}", change)
+        return Broken(name, f"{listed(allowed)} values", f"{len(value)}", change)
 
     return Check(f"{name}-length", f"{name} has {listed(allowed)} values", test, on=on, source=source)
 

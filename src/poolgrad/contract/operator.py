@@ -77,6 +77,8 @@ class Operator:
     planner: Callable[[Call, int], Plan] = field(repr=False)  # of a call and the number of threads
     suite: Callable[[Suite], None] = field(repr=False)  # adds cases that usual suites leave out
     sample: Sample = field(repr=False)
+    # Rows that stand before null pointers, some of these among them; all others come next.
+    first_rows: tuple[Check, ...] = field(default=(), repr=False)
     # What results are like that nobody gave, as far as the call's other arguments tell.
     results: Callable[[Call], tuple[Tensor, ...]] = field(default=gradient_of_input, repr=False)
     format_without_batch: str = ""  # of such tensors without one, if it is another one
@@ -99,7 +101,8 @@ class Operator:
     @cached_property
     def checks(self) -> tuple[Check, ...]:
         """All rows in their order."""
-        return (*opening(self.parameters, self.products), *self.rows, *closing(self.parameters))
+        first = opening(self.parameters, self.products, self.first_rows)
+        return (*first, *self.rows, *closing(self.parameters))
 
     @cached_property
     def tensors(self) -> tuple[Parameter, ...]:

@@ -18,7 +18,7 @@ class Role(Enum):
     INPUT = "the input of the forward pass"
     INDICES = "where each maximum stood, as it is given"
     PLACES = "where each maximum stands, as it is found"
-    MASK = "where each maximum stood, as a device keeps it"
+    MASK = "where each maximum stood, in bytes as a device keeps them"
     RESULT = "what is computed"
     OUTPUT_SIZE = "how many windows there are"
     KERNEL = "the size of a window"
@@ -86,12 +86,18 @@ def places(name: str, dtype: str = "int32") -> Parameter:
     return Parameter(name, Role.PLACES, OUTPUT, "out", "Where the maxima stand.", dtype=dtype, read=False)
 
 
+def mask(name: str) -> Parameter:
+    """The same in bytes, as a device keeps them."""
+    return Parameter(name, Role.MASK, OUTPUT, "out", "The mask of the maxima.", dtype="int8", read=False)
+
+
 GRAD = Parameter("gradOutput", Role.GRADIENT, TENSOR, "grad_output", "The gradient of the forward output.", REQUIRED)
 # As gradients take it: they need its shape, type and format, never its values.
 X = Parameter("self", Role.INPUT, TENSOR, "x", "The forward input.", REQUIRED, read=False)
 # As forward passes take it.
 POOLED = replace(X, help="What is pooled.", read=True)
 INDICES = Parameter("indices", Role.INDICES, TENSOR, "indices", "Where the maxima stood.", REQUIRED, dtype="int32")
+MASK = Parameter("indices", Role.MASK, TENSOR, "mask", "The mask of the forward pass.", REQUIRED, dtype="int8")
 
 _HELP = "Size of a window: one number, or one for each axis (H,W or D,H,W)."
 KERNEL = Parameter("kernelSize", Role.KERNEL, INT_ARRAY, "kernel_size", _HELP, REQUIRED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..base.dtypes import FORMATS, DType, dtype_named
 from ..base.products import A2, A3, A950, ANY, INFERENCE, PRODUCTS, TRAINING, Product
@@ -83,13 +83,8 @@ def gradient_of_input(call: Call) -> tuple[Tensor, ...]:
 def pooled_results(call: Call) -> tuple[Tensor, ...]:
     """The results of a forward pass: of the input's type and layout, and indices of 64 bits where those of 32 are not
     the product's, or the operator has no others. Where the arguments give no shape, which a row about them will say,
-    the input's stands in; so it does where nothing is pooled, and nothing would be written."""
-    x, given = call.tensor(Role.INPUT), all(call.values[p.name] is not None for p in call.operator.numbers)
-    try:
-        shape = pooled_shape(call) if given else x.shape
-    except (ValueError, ZeroDivisionError):  # numbers that make no windows
-        shape = x.shape
-    shape = x.shape if min(shape, default=0) < 0 or (not x.count and all(shape)) else shape
+    the input's stands in."""
+    x, shape = call.tensor(Role.INPUT), shape_if_any(call, pooled_shape)
 
     def dtype_of(parameter: Parameter) -> DType:
         if parameter.role is not Role.PLACES:
@@ -99,6 +94,16 @@ def pooled_results(call: Call) -> tuple[Tensor, ...]:
     dtypes = map(dtype_of, call.operator.outputs)
     like = dataclasses.replace(x, shape=shape)
     return tuple(Tensor(dtype, shape, dense_strides(like, dtype.itemsize), x.format) for dtype in dtypes)
+
+
+def shape_if_any(call: Call, shape_of: Callable[[Call], tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that windows give; the input's if the numbers give none, or where nothing is pooled or written."""
+    x, given = call.tensor(Role.INPUT), all(call.values[p.name] is not None for p in call.operator.numbers)
+    try:
+        shape = shape_of(call) if given else x.shape
+    except (ValueError, ZeroDivisionError):  # numbers that make no windows
+        shape = x.shape
+    return x.shape if min(shape, default=0) < 0 or (not x.count and all(shape)) else shape
 
 
 def floats(parameters: Sequence[Parameter], *, no_bfloat16: frozenset[Product] = frozenset()) -> tuple[Check, ...]:

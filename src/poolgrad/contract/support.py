@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from ..base.products import ANY, PRODUCTS, Product
 from .engine import EVERYWHERE, Check
 from .operator import Operator
-from .parameters import Role
+from .parameters import Parameter, Role
 
 # Tensors of places, whose types are others than those of the numbers that are pooled.
 OF_PLACES = (Role.INDICES, Role.PLACES, Role.MASK)
+
+
+def where_maxima_stood(operator: Operator) -> Parameter | None:
+    """The parameter that tells a gradient of maxima where these stood: indices, or a mask."""
+    return next((parameter for parameter in operator.inputs if parameter.role in OF_PLACES), None)
 
 
 @dataclass(frozen=True, slots=True)

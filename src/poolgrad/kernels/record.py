@@ -76,6 +76,8 @@ _NUMBER_FIELDS = (
     "wide",  # from row to row of expanded rows
     "depth_slots",  # batches to keep, powers of two
     "row_slots",
+    "mask_row",  # bytes of a row of a mask
+    "bits",  # the mask holds bits, not places
     "control",  # the address of what a run shares with whoever waits for it; 0 if nobody may stop it (stopping.py)
     "pace",  # a large unit looks there every so many steps, a power of two less one
 )
@@ -94,5 +96,7 @@ GATHERED = 1024
 # Pixels of a block along each axis (pixel_blocks.py), and room for the longest table of one: windows of 3 with a stride
 # of 1.
 BLOCK_SIDE, LONGEST_BLOCK_TABLE = 2, 64
+# Channels that share a word of a mask.
+GROUP = 16
 # What a kernel returns if there is no bad index.
 NOTHING = -1

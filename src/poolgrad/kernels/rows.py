@@ -30,7 +30,7 @@ from .record import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, KEPT, LANES, TO_
 
 
 @inlined_piece
-def _rounded(value: float, rounding: int) -> float:
+def rounded(value: float, rounding: int) -> float:
     if rounding == TO_FLOAT16:
         return half_to_float(float_to_half(value))
     if rounding == TO_HF32:
@@ -63,7 +63,7 @@ def load_row(base: int, step: int, code: int, rounding: int, row: int, n: int, u
     if code == FLOAT32:
         if rounding != KEPT:
             for i in range(n):
-                write(row, i, unit + _rounded(read_f32(base, i * step), rounding))
+                write(row, i, unit + rounded(read_f32(base, i * step), rounding))
         elif step == itemsize(unit):
             copy_exactly(row, base, n, unit)
         else:

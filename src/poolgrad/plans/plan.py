@@ -55,6 +55,7 @@ class Plan:
     floats: int  # scratch elements of the compute dtype, per part
     integers: int  # scratch int64 elements, per part
     grain: int = 1  # units that are worked on together: a run in steps takes so many at once, or multiples
+    rest: tuple[int, int] = (0, 0)  # bytes of the third tensor, from and to, that the kernel leaves, to become 0
 
     @cached_property
     def nested_outputs(self) -> bool:

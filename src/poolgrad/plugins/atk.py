@@ -10,15 +10,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from poolgrad.base.dtypes import INT32
+from poolgrad.arrays.adapters import like
+from poolgrad.base.dtypes import INT8, INT32
 from poolgrad.base.tensor import Tensor
 from poolgrad.base.windows import spread
 from poolgrad.cases.atk import OUTPUT_SIZE
+from poolgrad.contract.masks import mask_shape
 from poolgrad.contract.operator import Operator
 from poolgrad.contract.parameters import Role
-from poolgrad.contract.pooling import EVERY_FLOAT
+from poolgrad.contract.pooling import EVERY_FLOAT, shape_if_any
+from poolgrad.contract.support import where_maxima_stood
 from poolgrad.operators import REGISTRY
-from poolgrad.plugins.calls import blank, bound, described, description, forward, golden, is_legal, like, takes_indices
+from poolgrad.plugins.calls import (
+    blank,
+    bound,
+    described,
+    description,
+    forward,
+    golden,
+    is_legal,
+    product_for,
+    takes_indices,
+)
 from poolgrad.run.calls import one_or_all
 
 try:
@@ -60,19 +73,29 @@ class _MaxExecutor(_Executor):
         """Put the forward pass over the input in the place of placeholders: the indices, and in the cases that have an
         output_size its output as the gradient. A call that is to be refused keeps its inputs."""
         operator, inputs, arguments = self._operator, input_data.kwargs, self._arguments(input_data)
-        x, grad, where = (operator.by_role[role].name for role in (Role.INPUT, Role.GRADIENT, Role.INDICES))
+        x, grad = (operator.by_role[role].name for role in (Role.INPUT, Role.GRADIENT))
         gradient = self._forward_output(arguments, inputs) or self._given(Role.GRADIENT, arguments)
         if gradient is None or x not in arguments:
             return
-        placeholder = self._given(Role.INDICES, arguments)
-        # A placeholder's type says as little as its shape and its values if it is none of indices.
-        index = INT32 if placeholder is None or placeholder.dtype.name in EVERY_FLOAT else placeholder.dtype
-        call = described(operator, arguments | {grad: gradient, where: blank(index, gradient.shape, gradient.format)})
+        where, told = self._told(gradient, arguments)
+        call = described(operator, arguments | {grad: gradient, where: told}, product=product_for(None))
         if is_legal(call):
             output, indices = (like(arguments[x], array) for array in forward(call, arguments[x]))
             inputs[operator.atk_names.get(where, where)] = indices
             if operator.atk_has_output_size:
                 inputs[operator.atk_names.get(grad, grad)] = output
+
+    def _told(self, gradient: Tensor, arguments: dict[str, Any]) -> tuple[str, Tensor]:
+        """What tells where the maxima stood: its name, and what it has to be like."""
+        parameter = where_maxima_stood(self._operator)
+        assert parameter is not None
+        if parameter.role is Role.MASK:
+            shape = shape_if_any(described(self._operator, arguments), mask_shape)
+            return parameter.name, blank(INT8, shape, gradient.format)
+        placeholder = self._given(Role.INDICES, arguments)
+        # A placeholder's type says as little as its shape and its values if it is none of indices.
+        index = INT32 if placeholder is None or placeholder.dtype.name in EVERY_FLOAT else placeholder.dtype
+        return parameter.name, blank(index, gradient.shape, gradient.format)
 
     def _given(self, role: Role, arguments: dict[str, Any]) -> Tensor | None:
         parameter = self._operator.by_role[role]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import operator as operators
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.adapters import as_numpy, describe, is_torch
+from ..arrays.adapters import as_numpy, describe, is_torch, like
 from ..arrays.files import numpy_dtype
 from ..base.dtypes import FLOAT32, FLOAT64, DType
 from ..base.products import ANY, Product, find_product
@@ -23,7 +21,8 @@ from ..contract.engine import Call, Value, enforce, first_violation
 from ..contract.operator import Operator
 from ..contract.overlap import MEMORY_CHECKS
 from ..contract.parameters import REQUIRED, Parameter, Role
-from ..contract.pooling import is_channels_last
+from ..contract.pooling import CLASSIC, is_channels_last
+from ..contract.support import where_maxima_stood
 from ..run.calls import call as run
 
 Array = NDArray[Any]
@@ -140,6 +139,12 @@ def _number(parameter: Parameter, arguments: Mapping[str, Any]) -> Value:
     raise TypeError(f"{parameter.name} must be {wanted}, got {value!r}.")
 
 
+def product_for(product: str | None) -> Product:
+    """The product whose contract holds: of POOLGRAD_PRODUCT if it is set, else the one that a tool names, if any."""
+    name = os.environ.get("POOLGRAD_PRODUCT") or product
+    return find_product(name) if name else ANY
+
+
 def golden(
     operator: Operator,
     arguments: Mapping[str, Any],
@@ -151,13 +156,16 @@ def golden(
 
     The contract is that of POOLGRAD_PRODUCT if it is set, else of ``product``, else what any product accepts.
     """
-    product = os.environ.get("POOLGRAD_PRODUCT") or product or None
-    call = described(operator, arguments, formats=formats, product=find_product(product) if product else ANY)
+    wanted = product_for(product)
+    product = None if wanted is ANY else wanted.name
+    call = described(operator, arguments, formats=formats, product=wanted)
     enforce(call, (*operator.checks, *MEMORY_CHECKS))
     arrays = [detached(arguments[p.name]) for p in operator.inputs]
     numbers = {p.role: call.values[p.name] for p in operator.numbers}
     if not str(arrays[0].dtype).endswith("float64"):
         return _results(call, arrays, numbers, product)
+    if Role.MASK in operator.by_role and call.product in CLASSIC:
+        return _widened(call, arrays, numbers, product)
     return _results(call, *_promoted(call, arrays, numbers, product), None)
 
 
@@ -169,6 +177,17 @@ def _results(call: Call, arrays: Sequence[Any], numbers: Mapping[Role, Value], p
     in_order = tuple(numbers[p.role] for p in operator.numbers)
     results = run(operator, tuple(arrays), in_order, product, None, data_format, index)
     return list(results) if isinstance(results, tuple) else [results]
+
+
+def _widened(call: Call, arrays: Sequence[Any], numbers: Mapping[Role, Value], product: str | None) -> list[Any]:
+    """The results of float32 in float64: without a product, as float64 needs it, a mask would hold something else."""
+
+    def of_type(dtype: Any, parameters: Sequence[Parameter], given: Sequence[Any]) -> list[Any]:
+        pairs = zip(parameters, given, strict=True)
+        return [array if p.role is Role.MASK else like(array, np.asarray(array, dtype)) for p, array in pairs]
+
+    inputs = of_type(np.float32, call.operator.inputs, arrays)
+    return of_type(np.float64, call.operator.outputs, _results(call, inputs, numbers, product))
 
 
 def _promoted(
@@ -205,33 +224,19 @@ def is_legal(call: Call) -> bool:
 
 def takes_indices(operator: Operator) -> bool:
     """Whether a call needs what the forward pass of max pooling says of its maxima."""
-    return any(parameter.role is Role.INDICES for parameter in operator.inputs)
+    return where_maxima_stood(operator) is not None
 
 
 def forward(call: Call, x: Any) -> tuple[Array, Array]:
-    """Output and indices of the forward pass of max pooling over ``x``, the input of a legal call.
+    """Output and indices, or mask, of the forward pass of max pooling over ``x``, the input of a legal call.
 
     The indices are of the type that the call says.
     """
-    array, wanted = as_numpy(detached(x), call.operator.by_role[Role.INPUT].name), call.tensor(Role.INDICES).dtype.name
-    format = call.operator.channels_last if is_channels_last(call) else None
+    name = call.operator.by_role[Role.INPUT].name
+    array, format = as_numpy(detached(x), name), call.operator.channels_last if is_channels_last(call) else None
+    if Role.MASK in call.operator.by_role:  # what it holds is a matter of the product
+        array = array.astype(numpy_dtype(call.tensor(name).dtype.name), copy=False)
+        return forward_max(call, array, product=call.product_name)
+    wanted = call.tensor(Role.INDICES).dtype.name
     output, indices = forward_max(call, array, index=index_type(call, wanted), format=format)
     return np.ascontiguousarray(output), np.ascontiguousarray(indices, numpy_dtype(wanted))
-
-
-def write(target: Any, values: Array) -> None:
-    """Put values into an array or tensor of a tool's own."""
-    if is_torch(target):
-        target.copy_(like(target, values))
-    else:
-        target[...] = values
-
-
-def like(kind: Any, array: Array) -> Any:
-    """The array, as a torch tensor if ``kind`` is one."""
-    if not is_torch(kind):
-        return array
-    torch = sys.modules["torch"]
-    if array.dtype == ml_dtypes.bfloat16:
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)

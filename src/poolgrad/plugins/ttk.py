@@ -12,10 +12,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from poolgrad.arrays.adapters import write
 from poolgrad.contract.operator import Operator
 from poolgrad.contract.parameters import Role
+from poolgrad.contract.support import where_maxima_stood
 from poolgrad.operators import REGISTRY
-from poolgrad.plugins.calls import bound, described, forward, golden, is_legal, write
+from poolgrad.plugins.calls import (
+    bound,
+    described,
+    forward,
+    golden,
+    is_legal,
+    product_for,
+)
 
 
 class _Golden:
@@ -35,18 +44,19 @@ class _Golden:
 class _WithIndices(_Golden):
     @classmethod
     def customize_inputs(cls, /, *positional: Any, **named: Any) -> Any:
-        """Write the indices of the forward pass over the input into those that were given; a refused call keeps them.
+        """Write indices, or the mask, of the forward pass over the input into what was given; a refused call keeps it.
 
         TTK goes on with the tensors that it handed over, whatever comes back. The answer is the same tensors all the
         same, as its documents say: a list if they came in order, else a dict.
         """
         operator = REGISTRY[cls.operator]
         arguments = bound(operator, positional, named)
-        call = described(operator, arguments, formats=_formats(operator, named))
-        if is_legal(call) and call.tensor(Role.INDICES).count:
-            x, where = (operator.by_role[role].name for role in (Role.INPUT, Role.INDICES))
-            _, indices = forward(call, arguments[x])
-            write(arguments[where], indices)
+        product = product_for(named.get("short_soc_version"))
+        call = described(operator, arguments, formats=_formats(operator, named), product=product)
+        where = where_maxima_stood(operator)
+        if where is not None and is_legal(call) and call.tensor(where).count:
+            _, indices = forward(call, arguments[operator.by_role[Role.INPUT].name])
+            write(arguments[where.name], indices)
         return list(positional) if len(positional) == len(arguments) else arguments
 
 
@@ -87,6 +97,8 @@ __spec__ = {  # type: ignore[assignment] # Python has another use for this name,
     "aclnnAvgPool3dBackward": "AvgPool3dBackward",
     "aclnnMaxPool2dWithIndices": "MaxPool2dWithIndices",
     "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
+    "aclnnMaxPool2dWithMask": "MaxPool2dWithMask",
+    "aclnnMaxPool2dWithMaskBackward": "MaxPool2dWithMaskBackward",
     "aclnnMaxPool3dWithArgmax": "MaxPool3dWithArgmax",
     "aclnnMaxPool3dWithArgmaxBackward": "MaxPool3dWithArgmaxBackward",
 }
@@ -146,6 +158,14 @@ class MaxPool2dWithIndices(_Golden):
 
 class MaxPool2dWithIndicesBackward(_WithIndices):
     operator = "aclnnMaxPool2dWithIndicesBackward"
+
+
+class MaxPool2dWithMask(_Golden):
+    operator = "aclnnMaxPool2dWithMask"
+
+
+class MaxPool2dWithMaskBackward(_WithIndices):
+    operator = "aclnnMaxPool2dWithMaskBackward"
 
 
 class MaxPool3dWithArgmax(_Golden):

@@ -28,6 +28,7 @@ _WIDER = {
     "bfloat16": ("bfloat16", "float32", "float64"),
     "float32": ("float32", "float64"),
     "float64": ("float64",),
+    "int8": ("int8",),  # bytes of masks
     "int32": ("int32", "int64"),
     "int64": ("int64",),
 }

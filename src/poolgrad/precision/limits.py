@@ -62,6 +62,7 @@ MIXED = {
     "float32": _MIXED_FLOAT32,
     "HF32": MixedLimits(rtol=2**-9, atol=2**-10, cap=1e-1),
     "float64": _MIXED_FLOAT32,
+    "int8": _EXACT,
     "int32": _EXACT,
     "int64": _EXACT,
 }
@@ -72,7 +73,7 @@ STAT_REL_ERR = {row: StatLimits(threshold, 10 * threshold) for row, threshold in
 CLOSE = {
     **dict.fromkeys(("float16", "bfloat16"), CloseLimits(1e-3, 1e-3)),
     **dict.fromkeys(("float32", "HF32", "float64"), CloseLimits(1e-4, 1e-4)),
-    **dict.fromkeys(("int32", "int64"), CloseLimits(0, 0, 0)),
+    **dict.fromkeys(("int8", "int32", "int64"), CloseLimits(0, 0, 0)),
 }
 COSINE_DISTANCE = 0.01
 CROSS_SMALL = {

@@ -127,9 +127,7 @@ def _call(
     if data_format is not None and not isinstance(data_format, str):
         raise TypeError(f"data_format must be a string such as 'NCHW' or 'NHWC', got {data_format!r}.")
     format = data_format or operator.default_format
-    values: dict[str, Value] = {
-        p.name: _number(p, value, len(operator.axes)) for p, value in zip(operator.numbers, numbers, strict=True)
-    }
+    values = described_numbers(operator, numbers)
     wanted = ANY if product is None else find_product(product)
     given = dict(zip(operator.tensors, arrays + _outputs(operator, out), strict=True))
     found = {
@@ -144,7 +142,7 @@ def _call(
     if isinstance(leader, Tensor):
         for p in operator.inputs:
             if _is_shape(p, given[p]):
-                values[p.name] = _of_shape(given[p], p, leader)
+                values[p.name] = of_shape(given[p], p, leader)
         _describe_results(operator, wanted, values, index_dtype)
     count = threads.count_beside(sys.modules["torch"]) if adapters.is_torch(arrays[0]) else threads.count
     prepared = prepared_call(operator, wanted, values, count)
@@ -197,7 +195,8 @@ def _is_shape(parameter: Parameter, value: Any) -> bool:
     return not parameter.read and not parameter.output and isinstance(value, tuple | list)
 
 
-def _of_shape(sizes: Any, parameter: Parameter, like: Tensor) -> Tensor:
+def of_shape(sizes: Any, parameter: Parameter, like: Tensor) -> Tensor:
+    """A contiguous tensor of that shape, else like another one."""
     shape = tuple(_int(size, f"each size of {parameter.python_name}") for size in sizes)
     return Tensor(like.dtype, shape, contiguous_strides(shape, like.dtype.itemsize), like.format)
 
@@ -220,6 +219,12 @@ def _run(task: Task, addresses: Mapping[str, int]) -> None:
         answer = task.run(APART, *tensors)
     if answer != DONE:
         raise index_error(task.plan, tensors, answer)
+
+
+def described_numbers(operator: Operator, numbers: tuple[Any, ...]) -> dict[str, Value]:
+    """Arguments that are no arrays, by documented names."""
+    given = zip(operator.numbers, numbers, strict=True)
+    return {p.name: _number(p, value, len(operator.axes)) for p, value in given}
 
 
 def _number(parameter: Parameter, value: Any, axes: int) -> Value:

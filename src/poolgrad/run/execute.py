@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -13,14 +12,14 @@ import numpy as np
 
 from ..base.dtypes import FLOAT64, INT32
 from ..base.errors import IndexRangeError
-from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION, name_of
 from ..base.tensor import as_planes
 from ..contract.parameters import Role
-from ..contract.pooling import layout_of, spatial_sizes
+from ..contract.pooling import layout_of
 from ..kernels import kernel_address, load_run
 from ..kernels.runtime.task import APART, DONE, MOST_TENSORS, TASK
 from ..plans.plan import Plan, power_of_two
 from . import threads
+from .bad_indices import index_outside, mask_error
 from .waiting import Control, can_be_stopped
 
 Tensors = tuple[int, int, int]
@@ -56,6 +55,7 @@ class Task:
         fields["double"], fields["record"] = plan.compute == FLOAT64.name, plan.record.ctypes.data
         fields["units"], fields["parts"] = plan.units, plan.parts
         fields["grain"] = plan.grain
+        fields["rest_from"], fields["rest_to"] = plan.rest
         fields["part_bytes"], fields["integer_bytes"] = plan.part_bytes, 8 * plan.integers
         fields["outputs"], fields["nested"] = len(plan.call.operator.outputs), plan.nested_outputs
         for place, tensor in enumerate(tensors):
@@ -124,24 +124,16 @@ def _new_scratch(size: int) -> tuple[int, object]:
 
 def index_error(plan: Plan, tensors: Tensors, place: int) -> IndexRangeError:
     """Where the first bad index stands, what it is, and what it should have been."""
-    by_role = plan.call.operator.by_role
-    name, x = by_role[Role.INDICES].name, by_role[Role.INPUT].name
-    view, address = plan.call.tensor(name), tensors[plan.tensors.index(name)]
-    layout = layout_of(plan.call)
+    call, by_role = plan.call, plan.call.operator.by_role
+    role = Role.INDICES if Role.INDICES in by_role else Role.MASK
+    address = tensors[plan.tensors.index(by_role[role].name)]
+    if role is Role.MASK:
+        return mask_error(call, address, place)
+    view, layout = call.tensor(role), layout_of(call)
     planes = as_planes(view, layout)
     by_letter = dict(zip("NCDHW", np.unravel_index(place, planes.shape), strict=True))
     position = [int(by_letter[letter]) for letter in layout[-view.rank :]]
     where = address + sum(i * step for i, step in zip(position, view.strides, strict=True))
     integer = ctypes.c_int32 if view.dtype is INT32 else ctypes.c_int64
-    value = integer.from_address(where).value
-    sizes = spatial_sizes(plan.call, x)
-    status = ACL_ERROR_RT_AICORE_EXCEPTION
-    return IndexRangeError(
-        f"{plan.call.operator.name}: {name}[{', '.join(map(str, position))}] = {value} is outside its plane of "
-        f"{'x'.join(map(str, sizes))}: expected 0 to {math.prod(sizes) - 1}. "
-        f"Pass the indices of the forward pass over {x}. [{status} {name_of(status)}]",
-        status=status,
-        operator=plan.call.operator.name,
-        parameter=name,
-        product=plan.call.product_name,
-    )
+    value, x = integer.from_address(where).value, by_role[Role.INPUT].name
+    return index_outside(call, role, position, value, f"indices of the forward pass over {x}")

@@ -439,6 +439,55 @@ def _at(x: Array, indices: Array, axes: int) -> Array:
     return np.take_along_axis(planes, places, axis=-1).reshape(indices.shape)
 
 
+def max_pool2d_with_mask(
+    x: Array,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int] | None = None,
+    ceil_mode: bool = False,
+    bits: bool = False,
+    round_to: FloatFormat | None = None,
+) -> tuple[Array, Array]:
+    """The maxima, and the mask of where they lie: of places, or of bits if these are asked for or windows are of one
+    element.
+
+    >>> values, mask = max_pool2d_with_mask(np.array([[[1.0, 2.0, 3.0, 0.0]]]), (1, 2), (1, 2), (0, 0))
+    >>> values.tolist(), mask.shape, mask.ravel()[:12].tolist()
+    ([[[2.0, 3.0]]], (1, 2, 64), [1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0])
+    """
+    x = x if round_to is None else rounded_to(round_to, x)
+    values, indices = max_pool2d_with_indices(x, kernel_size, stride, padding, dilation, ceil_mode)
+    *lead, height, width = indices.shape
+    blocks = -(-height * width // 16)
+    mask = np.zeros((*lead, math.prod(kernel_size), (blocks + 1) * 32), np.uint8)
+    if not bits and math.prod(kernel_size) > 1:
+        places = indices.astype("<i4").tobytes()
+        mask.ravel()[: len(places)] = np.frombuffer(places, np.uint8)
+        return values, mask.view(np.int8)
+    channels, positions = lead[-1], math.prod(kernel_size)
+    images, groups = math.prod(lead[:-1]), -(-channels // 16)
+    words = np.zeros((images, groups, positions, (blocks + 1) * 16), "<u2")
+    if positions == 1:
+        words[..., : blocks * 16] = 0xFFFF
+    else:
+        for image, channel, oh, ow in np.ndindex(images, channels, height, width):
+            h, w = divmod(int(indices.reshape(images, channels, height, width)[image, channel, oh, ow]), x.shape[-1])
+            kh, kw = h - oh * stride[0] + padding[0], w - ow * stride[1] + padding[1]
+            words[image, channel // 16, kh * kernel_size[1] + kw, oh * width + ow] |= 1 << channel % 16
+    mask.ravel()[: words.nbytes] = words.view(np.uint8).ravel()
+    return values, mask.view(np.int8)
+
+
+def max_pool2d_with_mask_backward(
+    grad_output: Array, x_shape: Sequence[int], indices: Array, round_to: FloatFormat | None = None
+) -> Array:
+    """The gradient for maxima that a mask tells: that of the indices which the mask stands for."""
+    if round_to is None:
+        return max_pool2d_with_indices_backward(grad_output, x_shape, indices)
+    return rounded_to(round_to, max_pool2d_with_indices_backward(rounded_to(round_to, grad_output), x_shape, indices))
+
+
 def adaptive_max_pool_indices(x: Array, output_size: Sequence[int]) -> Array:
     """Where the maxima of adaptive windows lie."""
     sizes = x.shape[-len(output_size) :]

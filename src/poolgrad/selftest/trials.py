@@ -4,8 +4,8 @@ The windows are chosen so that different kernels are used. Averages must be as n
 of the contract allows, maxima and their gradients must be right to the bit, and a NaN must stay in its window.
 
 The reference of an operator is the function of its Python name. That of a gradient takes gradients and the input's
-shape; averages of fixed windows also their numbers, by Python names, and maxima the indices. That of a forward pass
-takes its input and the numbers.
+shape; averages of fixed windows also their numbers, by Python names, and maxima the indices, also if their operator
+takes a mask. That of a forward pass takes its input and the numbers.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import functional
-from ..base.products import ANY
+from ..base.products import ANY, TRAINING, Product
 from ..contract.operator import Operator
 from ..contract.parameters import Role
 from ..contract.support import support
 from ..operators import REGISTRY
 from ..run.calls import one_or_all
 from . import reference
+from .reference import FloatFormat
 
 Array = NDArray[Any]
 Sizes = tuple[int, int, int]
@@ -98,6 +99,9 @@ def trials() -> Iterator[Trial]:
 
 
 def _windows_of(operator: Operator) -> Iterator[Trial]:
+    if Role.MASK in operator.by_role:
+        yield from _masks_of(operator)
+        return
     maxima = _found_maxima if Role.PLACES in operator.by_role else _maximum
     windows = _FIXED if Role.KERNEL in operator.by_role else _ADAPTIVE
     cell = support(operator, ANY)
@@ -109,6 +113,17 @@ def _windows_of(operator: Operator) -> Iterator[Trial]:
             for index in cell.index_dtypes:
                 run = partial(maxima, operator, case, dtype, np.dtype(index))
                 yield Trial(f"{name}, {index} indices, {case.name}", run)
+
+
+def _masks_of(operator: Operator) -> Iterator[Trial]:
+    """Masks of places, and of bits, which windows of any kind have on older products."""
+    for product in (ANY, TRAINING):
+        cell, word = support(operator, product), "bits" if product is TRAINING else "places"
+        run = _found_mask if operator.by_role[Role.MASK].output else _given_mask
+        for dtype in FORMATS:
+            for case in _FIXED if dtype.name in cell.dtypes else ():
+                trial = partial(run, operator, case, dtype, product)
+                yield Trial(f"{operator.python_name}, {dtype.name}, a mask of {word}, {case.name}", trial)
 
 
 def _sample(operator: Operator) -> str | None:
@@ -260,6 +275,45 @@ def _found_maxima(operator: Operator, case: _Windows, dtype: np.dtype[Any], inde
             if wrong := _first_difference(one, other):
                 return f"{p.name}: {wrong}"
     return None
+
+
+def _masked(call: _Call, x: Array, product: Product) -> tuple[Any, FloatFormat | None]:
+    """Values and mask of the reference, and what the product rounds numbers to."""
+    case, axes, bits = call.case, call.axes, product is TRAINING
+    rounding = reference.FLOAT16 if bits and x.dtype == np.float32 else None
+    windows = (case.kernel[-axes:], case.stride[-axes:], case.pad[-axes:])
+    return reference.max_pool2d_with_mask(x, *windows, None, case.ceil_mode, bits, rounding), rounding
+
+
+def _found_mask(operator: Operator, case: _Windows, dtype: np.dtype[Any], product: Product) -> str | None:
+    """Values, and every byte of the mask."""
+    call = _Call(operator, case)
+    x = _numbers(call.shape, dtype)
+    alike = np.floor(x)
+    alike.reshape(-1)[::11] = np.nan
+    for given in (x, alike):
+        found, (wanted, _) = call.run(given, **_named(product)), _masked(call, given, product)
+        for p, one, other in zip(operator.outputs, found, wanted, strict=True):
+            if wrong := _first_difference(one, other):
+                return f"{p.name}: {wrong}"
+    return None
+
+
+def _given_mask(operator: Operator, case: _Windows, dtype: np.dtype[Any], product: Product) -> str | None:
+    call = _Call(operator, case)
+    x = _numbers(call.shape, dtype)
+    (values, mask), rounding = _masked(call, x, product)
+    numbers = (case.kernel[-call.axes :], case.stride[-call.axes :], case.pad[-call.axes :])
+    given = x if rounding is None else reference.rounded_to(rounding, x)
+    indices = reference.max_pool_indices(given, *numbers, ceil_mode=case.ceil_mode)
+    grad = _numbers(values.shape, dtype)
+    named = {operator.by_role[Role.MASK].python_name: mask, **_named(product)}
+    wanted = getattr(reference, operator.python_name)(grad, call.shape, indices, rounding)
+    return _first_difference(call.run(grad, **named), wanted)
+
+
+def _named(product: Product) -> dict[str, str]:
+    return {} if product is ANY else {"product": product.name}
 
 
 def _first_difference(got: Array, wanted: Array) -> str | None:

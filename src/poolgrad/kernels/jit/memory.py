@@ -104,9 +104,18 @@ def _bitcast(source: types.Type, target: types.Type) -> Any:
 read_f32, write_f32 = _reader(types.float32), _writer(types.float32)
 read_f64, write_f64 = _reader(types.float64), _writer(types.float64)
 read_u16, write_u16 = _reader(types.uint16), _writer(types.uint16)
+read_u8, write_u8 = _reader(types.uint8), _writer(types.uint8)
 read_i32, read_i64 = _reader(types.int32), _reader(types.int64)
 write_i32, write_i64 = _writer(types.int32), _writer(types.int64)
 bits_of_float, float_of_bits = _bitcast(types.float32, types.uint32), _bitcast(types.uint32, types.float32)
+
+
+@piece
+def clear_bytes(at: int, n: int) -> None:
+    for i in range(0, n - 7, 8):
+        write_i64(at, i, 0)
+    for i in range(n - n % 8, n):
+        write_u8(at, i, types.uint8(0))
 
 
 @inlined_piece

@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 from ..jit.machine import atomic_add, nanoseconds
-from ..jit.memory import inlined_piece, piece
+from ..jit.memory import clear_bytes, inlined_piece, piece
 from ..jit.modes import MODE_BITS, NORMAL, floating_mode, set_floating_mode
 from ..jit.vectors import fence
 from ..record import RECORD
@@ -23,6 +23,8 @@ from .task import DONE, TASK, UNITS_DONE
 # A run that may be stopped enters its kernel for longer and longer, up to about so many nanoseconds: where many rows of
 # gradients flow into one, entering alone takes some milliseconds.
 LONG_ENOUGH = 50_000_000
+# Bytes that are cleared between two looks whether to stop.
+BYTES_AT_ONCE = 1 << 20
 
 RECORDS = types.Array(from_dtype(RECORD), 1, "C")
 
@@ -126,7 +128,19 @@ def run_part(task: int, scratch: int, one: int, two: int, three: int, part: int)
         bad = run_until_stopped(task, scratch, one, two, three, part, begin, end, control)
     if changed:
         set_floating_mode(mode)
+    if told.rest_from < told.rest_to:
+        clear_rest(three, told.rest_from, told.rest_to - told.rest_from, part, told.parts, control)
     return bad
+
+
+@piece
+def clear_rest(output: int, first: int, number: int, part: int, parts: int, control: int) -> None:
+    """A part's share of the bytes that no kernel writes."""
+    begin, end = output + first + number * part // parts, output + first + number * (part + 1) // parts
+    while begin < end and (control == 0 or not asked_to_stop(control)):
+        here = min(end - begin, BYTES_AT_ONCE)
+        clear_bytes(begin, here)
+        begin += here
 
 
 @piece

@@ -21,6 +21,9 @@ TASK = np.dtype(
         ("integer_bytes", np.int64),  # how much of it, at its beginning, is for integers
         ("grain", np.int64),  # units that should be worked on together
         ("nested", np.int64),  # whether the outputs' strides alone show that none overlaps itself
+        # What its kernel leaves of the last output, to become 0: bytes, relative to its first element.
+        ("rest_from", np.int64),
+        ("rest_to", np.int64),
         # First and one past the last byte that each tensor touches, relative to its first element.
         ("lows", np.int64, (MOST_TENSORS,)),
         ("highs", np.int64, (MOST_TENSORS,)),

@@ -1,0 +1,117 @@
+"""Random shapes that nobody tuned for, against torch: other ones with every seed."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+from . import machine
+from .cases import Case, parse
+from .lines import OPERATORS
+from .measure import caller, race
+from .run import Document, say, set_threads
+from .sides import Sides, compare, prepare
+
+# Elements of an input: from what fits a first-level cache to what fits none.
+FEWEST, MOST = 3e3, 1e7
+# Additions or comparisons of a case at the most, so that no single one holds up the rest.
+MOST_WORK = 4e8
+# Turns of the two sides go on for so long.
+SECONDS = 0.12
+
+
+def drawn(dice: random.Random) -> Case:
+    """A case that an input of this size could be: few or many planes, of any sides, under windows large and small."""
+    while True:
+        case = parse(_line(dice))
+        work = math.prod(case.grad_shape) * math.prod(1 if case.adaptive else k for k in case.kernel)
+        if min(case.outputs) > 0 and work <= MOST_WORK:
+            return case
+
+
+def _line(dice: random.Random) -> str:
+    name = dice.choice([name for name in OPERATORS if name[-1].isdigit()])
+    letters = OPERATORS[name].axes.lower()
+    elements = _between(dice, FEWEST, MOST)
+    largest = min(400, elements) if len(letters) == 2 else min(80, elements ** (1 / 3))
+    side = _between(dice, 3, max(3, largest))
+    sizes = [max(1, round(side) + dice.choice((0, 0, 0, -1, 1, 3))) for _ in letters]
+    planes = max(1, round(elements / math.prod(sizes)))
+    batch = round(_between(dice, 1, min(planes, 32)))
+    shape = f"n{batch}c{max(1, planes // batch)}" + "".join(map("{}{}".format, letters, sizes))
+    words = _windows(dice, sizes) if name[0] != "a" or name.startswith("avg") else [_output_size(dice, sizes)]
+    dtype = dice.choice(("float32", "float32", "float16", "bfloat16"))
+    layout = dice.choice(("contiguous", "contiguous", "channels_last"))
+    return " ".join([name, shape, *words, dtype, layout, dice.choice(("backward", "forward"))])
+
+
+def _windows(dice: random.Random, sizes: list[int]) -> list[str]:
+    """The usual windows mostly, now and then large ones, up to the whole plane."""
+    kernels = [min(dice.choice((2, 2, 3, 3, 3, 4, 5, 7, size)), size) for size in sizes]
+    if dice.random() < 0.7:
+        kernels = [min(kernels[0], *sizes)] * len(sizes)
+    strides = dice.choice((kernels, [1] * len(sizes), [2] * len(sizes), [dice.randint(1, k) for k in kernels]))
+    pads = [dice.choice((0, k // 2)) for k in kernels]
+    return [
+        letter + ",".join(map(str, numbers)) for letter, numbers in zip("ksp", (kernels, strides, pads), strict=True)
+    ]
+
+
+def _output_size(dice: random.Random, sizes: list[int]) -> str:
+    choices = ([1] * len(sizes), [7] * len(sizes), [-(-size // 2) for size in sizes], sizes)
+    outs = dice.choice((*choices, [dice.randint(1, size + 2) for size in sizes]))
+    return "o" + ",".join(map(str, outs))
+
+
+def _between(dice: random.Random, low: float, high: float) -> float:
+    """As likely between 3 and 30 as between 30 and 300."""
+    return math.exp(dice.uniform(math.log(low), math.log(max(low, high))))
+
+
+def sweep(seed: int, number: int, threads: list[int], keep: Path | None) -> Document:
+    """Draw cases and time both sides of each; what was measured so far is kept after every hundredth."""
+    dice, start = random.Random(seed), time.perf_counter()
+    document: Document = {"machine": machine.describe(), "seed": seed, "sizes": {"fewest": FEWEST, "most": MOST}}
+    document |= {"not by torch": 0, "sweep": []}
+    i = 0
+    while i < number:
+        case = drawn(dice)
+        sides = prepare(case)
+        try:
+            compare(sides, {"torch": sides.torch.call})
+        except (AssertionError, NotImplementedError):  # of D, H, W it lacks halves, and takes a layout for another one
+            document["not by torch"] += 1
+            continue
+        i += 1
+        say(f"{i}/{number}  {time.perf_counter() - start:.0f} s  {case.name}")
+        document["sweep"] += _rows(sides, threads)
+        if keep and i % 100 == 0:
+            _write(document, keep)
+    say("")
+    if keep:
+        _write(document, keep)
+    return document
+
+
+def _write(document: Document, path: Path) -> None:
+    """A line for each row: there are thousands."""
+    rows = ",\n".join(map(json.dumps, document["sweep"]))
+    rest = {name: value for name, value in document.items() if name != "sweep"}
+    path.write_text(f'{json.dumps(rest)[:-1]}, "sweep": [\n{rows}\n]}}\n', "utf-8")
+
+
+def _rows(sides: Sides, threads: list[int]) -> list[dict[str, Any]]:
+    case, rows, best = sides.case, [], math.inf
+    for count in threads:
+        set_threads(count)
+        compare(sides, sides.calls)
+        times = race({name: caller(call) for name, call in sides.calls.items()}, SECONDS)
+        # Where torch is faster on fewer threads, its users would choose these.
+        best = times["torch"] = min(times["torch"], best)
+        described = {name: getattr(case, name) for name in ("operator", "direction", "layout", "dtype")}
+        rows.append({"case": case.name, **described, "threads": count, **times})
+    return rows
