@@ -30,26 +30,27 @@ def tensor(name: str, itemsize: int, shape: tuple[int, ...], format: str) -> Ten
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_contract_allows_every_case(case: Case) -> None:
-    operator = case.described
-    size = 4 if case.dtype == "float32" else 2
-    grad = tensor(case.dtype, size, case.grad_shape, operator.default_format)
-    x = tensor(case.dtype, size, case.x_shape, operator.default_format)
-    indices = tensor(
-        case.index_dtype, 4 if case.index_dtype == "int32" else 8, case.grad_shape, operator.default_format
-    )
-    of_role = {Role.GRADIENT: grad, Role.INPUT: x, Role.INDICES: indices, Role.PLACES: indices}
+    size, index_size = 4 if case.dtype == "float32" else 2, 4 if case.index_dtype == "int32" else 8
+    windows, elements = math.prod(case.grad_shape), math.prod(case.x_shape) * size
+    at_windows = windows * (size if case.averages else size + index_size)
     read = written = 0
-    at_windows = grad.count * size + (0 if case.averages else indices.count * indices.dtype.itemsize)
     if case.pools:
-        assert_legal(case, case.forward, of_role | {Role.RESULT: grad})
-        read, written = x.count * size, at_windows
+        assert_legal(case, case.forward, case.grad_shape)
+        read, written = elements, at_windows
     if case.spreads:
-        assert_legal(case, operator, of_role | {Role.RESULT: x})
-        read, written = read + at_windows, written + x.count * size
+        assert_legal(case, case.described, case.x_shape)
+        read, written = read + at_windows, written + elements
     assert (case.bytes_read, case.bytes_written) == (read, written)
 
 
-def assert_legal(case: Case, operator: Operator, of_role: dict[Role, Tensor]) -> None:
+def assert_legal(case: Case, operator: Operator, result: tuple[int, ...]) -> None:
+    def like(shape: tuple[int, ...], dtype: str = case.dtype) -> Tensor:
+        itemsize = {"float32": 4, "int32": 4, "int64": 8}.get(dtype, 2)
+        return tensor(dtype, itemsize, shape, operator.default_format)
+
+    indices = like(case.grad_shape, case.index_dtype)
+    of_role = {Role.GRADIENT: like(case.grad_shape), Role.INPUT: like(case.x_shape), Role.RESULT: like(result)}
+    of_role |= {Role.INDICES: indices, Role.PLACES: indices}
     wanted: dict[str, Value] = {p.name: of_role[p.role] for p in operator.tensors}
     wanted |= {p.name: p.default for p in operator.numbers}
     numbers = dict(zip((Role.KERNEL, Role.STRIDE, Role.PADDING), case.parameters, strict=False))

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from cli.inside import poolgrad
-from cli.stand_ins import add_maximum_of_volumes
 
 from poolgrad.cli import drawing
 from poolgrad.cli.line import Line
@@ -86,10 +85,7 @@ def test_gradients_of_a_maximum_go_where_the_largest_number_is(tmp_path: Path) -
         assert f"{value:g}" in shown
 
 
-def test_a_layer_of_a_volume_gets_the_gradients_whose_indices_name_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add_maximum_of_volumes(monkeypatch)
+def test_a_layer_of_a_volume_gets_the_gradients_whose_indices_name_it(tmp_path: Path) -> None:
     x = np.random.default_rng(5).permutation(2 * 5 * 4 * 6).astype(np.float64).reshape(1, 2, 5, 4, 6)
     grad = np.arange(1.0, 37.0).reshape(1, 2, 3, 2, 3)
     np.save(tmp_path / "x.npy", x)
@@ -99,7 +95,7 @@ def test_a_layer_of_a_volume_gets_the_gradients_whose_indices_name_it(
     for index, value in zip(indices.ravel(), grad[0, 1].ravel(), strict=True):
         wanted.ravel()[index] += value
     for layer in range(5):
-        seen = plane("MaximumOfVolumes", str(tmp_path / "x.npy"), str(tmp_path / "g.npy"), (0, 1, layer))
+        seen = plane("AdaptiveMaxPool3dBackward", str(tmp_path / "x.npy"), str(tmp_path / "g.npy"), (0, 1, layer))
         assert np.array_equal(seen.of_elements, wanted[layer])
         assert seen.depths == [o for o in range(3) if o * 5 // 3 <= layer < -(-(o + 1) * 5 // 3)]
         sums = np.zeros((4, 6))
@@ -115,11 +111,10 @@ def test_a_layer_of_a_volume_gets_the_gradients_whose_indices_name_it(
         assert f"depth {layer} of 5" in seen.place
 
 
-def test_an_index_may_point_into_a_layer_from_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    add_maximum_of_volumes(monkeypatch)
+def test_an_index_may_point_into_a_layer_from_outside(tmp_path: Path) -> None:
     np.save(tmp_path / "i.npy", np.array([3, 3], np.int32).reshape(1, 1, 2, 1, 1))
     tensors = {"x": "1,1,2,2,2", "grad_output": "1,1,2,1,1", "indices": str(tmp_path / "i.npy")}
-    line = Line(find_operator("MaximumOfVolumes"), tensors, {})
+    line = Line(find_operator("AdaptiveMaxPool3dBackward"), tensors, {})
     first, second = (plane_of(line.case(), line.arrays, (0, 0, layer), seed=0) for layer in (0, 1))
     assert first.depths == [0, 1]
     assert first.of_elements.tolist() == [[0, 0], [0, 2]]
@@ -128,9 +123,8 @@ def test_an_index_may_point_into_a_layer_from_outside(tmp_path: Path, monkeypatc
     drawing.draw(second, tmp_path / "a.svg")
 
 
-def test_maps_of_large_layers(monkeypatch: pytest.MonkeyPatch) -> None:
-    add_maximum_of_volumes(monkeypatch)
-    seen = plane("MaximumOfVolumes", "1,1,3,50,40", "1,1,2,25,20", (0, 0, 1))
+def test_maps_of_large_layers() -> None:
+    seen = plane("AdaptiveMaxPool3dBackward", "1,1,3,50,40", "1,1,2,25,20", (0, 0, 1))
     drawn = images(drawing.picture(seen))
     assert np.array_equal(drawn["gradInput"].get_array(), seen.of_elements)
     assert np.array_equal(drawn["gradients that arrive at an element"].get_array(), seen.of_elements)

@@ -1,13 +1,13 @@
-"""The indices that we make without torch are those of torch's forward pass, NaN and equal maxima included."""
+"""The forward pass in NumPy, which others are held against, is torch's, NaN and equal maxima included."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
+from numpy_forward import forward_with_indices
 
 from poolgrad.base.windows import Windows, pooled_size
-from poolgrad.cases.indices import forward_with_indices
 
 AXES = pytest.mark.parametrize(("axes", "largest"), [(2, 20), (3, 9)], ids=["planes", "volumes"])
 

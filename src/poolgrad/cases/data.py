@@ -23,7 +23,7 @@ from ..arrays.files import numpy_dtype
 from ..contract.parameters import Role
 from ..run.calls import one_or_all
 from .building import random_for
-from .forward import forward_max
+from .forward import forward_max, index_type
 from .indices import astray_indices, drawn_indices
 from .model import Case, Values
 
@@ -58,24 +58,24 @@ def _inner(case: Case) -> int:
     return len(case.operator.axes) + case.is_channels_last
 
 
-def make_piece(case: Case, arrays: Mapping[str, Array], piece: Piece, pause: Callable[[], None]) -> None:
-    """Fill the inputs' planes of a piece. ``pause`` is called now and then; what it raises ends the work."""
+def make_piece(case: Case, arrays: Mapping[str, Array], piece: Piece, scratch: Path, pause: Callable[[], None]) -> None:
+    """Fill the inputs' planes of a piece. ``pause`` is called now and then; what it raises ends the work.
+
+    ``scratch`` is a directory for what does not fit into memory.
+    """
     for place, (name, tensor) in enumerate(case.inputs.items()):
         assert tensor is not None
         if tensor.values.kind in ("uniform", "normal", "constant"):
             random = partial(random_for, case.seed, case.name, place)
             _fill(_portion(case, arrays[name], piece).reshape(-1), tensor.values, random, piece, pause)
     if Role.INDICES in case.operator.by_role and all(array.size for array in arrays.values()):
-        _make_indices(case, arrays, piece, pause)
+        _make_indices(case, arrays, piece, scratch, pause)
     if any(p.role is Role.MASK for p in case.operator.inputs) and all(array.size for array in arrays.values()):
         _make_mask(case, arrays)
 
 
 def golden_piece(case: Case, arrays: Mapping[str, Array], piece: Piece, scratch: Path) -> None:
-    """The golden result for the planes of a piece. ``IndexRangeError`` if an index is bad, which may be anywhere.
-
-    ``scratch`` is a directory for what does not fit into memory.
-    """
+    """The golden result for the planes of a piece. ``IndexRangeError`` if an index is bad, which may be anywhere."""
     if needs_files(case):
         for views in _groups(case, arrays, piece):
             for plane in range(len(next(iter(views.values())))):
@@ -93,17 +93,29 @@ def needs_files(case: Case) -> bool:
     return halves and Role.INDICES in case.operator.by_role and case.plane > LARGE_PLANE
 
 
+def scratch_bytes(case: Case) -> int:
+    """What a case takes on the disk besides its tensors: sums of halves, or before these what a forward pass finds."""
+    if Role.INDICES not in case.operator.by_role:
+        return 0
+    windows = math.prod(w.out for w in case.operator.windows(case.call))
+    return max(8 * case.plane if needs_files(case) else 0, 16 * windows if windows > PIECE else 0)
+
+
 def _run_wide(case: Case, plane: Mapping[str, Array], scratch: Path) -> None:
     """The same sums, in float32 from the beginning, in files that vanish; rounded once at the end."""
     source, target = (case.operator.by_role[role].name for role in (Role.GRADIENT, Role.RESULT))
     with ExitStack() as files:
         wide = dict(plane)
         for name in (source, target):
-            file = files.enter_context(TemporaryFile(dir=scratch))
-            wide[name] = np.memmap(file, np.float32, "w+", shape=plane[name].shape)
+            wide[name] = _in_file(plane[name].shape, np.float32, scratch, files)
         _copy(plane[source], wide[source])
         _run(case, wide, product=None)
         _copy(wide[target], plane[target])
+
+
+def _in_file(shape: tuple[int, ...], dtype: Any, scratch: Path, files: ExitStack) -> Array:
+    """An array in a file that vanishes."""
+    return np.memmap(files.enter_context(TemporaryFile(dir=scratch)), dtype, "w+", shape=shape)
 
 
 def _copy(source: Array, target: Array) -> None:
@@ -185,19 +197,41 @@ def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
 # Indices.
 
 
-def _make_indices(case: Case, arrays: Mapping[str, Array], piece: Piece, pause: Callable[[], None]) -> None:
+def _make_indices(
+    case: Case, arrays: Mapping[str, Array], piece: Piece, scratch: Path, pause: Callable[[], None]
+) -> None:
     random = random_for(case.seed, case.name, "indices", piece[0])
     x, gradient, where = (case.operator.by_role[role].name for role in (Role.INPUT, Role.GRADIENT, Role.INDICES))
     kinds = {name: case.tensor(name).values.kind for name in (gradient, where)}
-    wanted = {key: name for key, name in (("values", gradient), ("indices", where)) if kinds[name] == "forward"}
     windows = case.operator.windows(case.call)
     for views in _groups(case, arrays, piece):
-        if wanted:
-            forward_max(views[x], windows, pause=pause, **{key: views[name] for key, name in wanted.items()})
+        if "forward" in kinds.values():
+            pause()
+            wanted = [views[name] if kind == "forward" else None for name, kind in kinds.items()]
+            _pool(case, views[x], views[gradient].shape, wanted, scratch)
         if kinds[where] == "windows":
             drawn_indices(random, windows, views[where], pause=pause)
         elif kinds[where] == "plane":
             astray_indices(random, case.plane, views[where], pause=pause)
+
+
+def _pool(case: Case, x: Array, shape: tuple[int, ...], wanted: list[Array | None], scratch: Path) -> None:
+    """The forward pass: its output and its indices, as far as these are wanted."""
+    index = index_type(case.call, case.of(Role.INDICES).dtype)
+    types = (x.dtype, np.dtype(index))
+    with ExitStack() as files:
+
+        def made(array: Array | None, dtype: np.dtype[Any]) -> Array:
+            if array is not None and array.dtype == dtype:
+                return array
+            return np.empty(shape, dtype) if math.prod(shape) <= PIECE else _in_file(shape, dtype, scratch, files)
+
+        values, indices = (made(array, dtype) for array, dtype in zip(wanted, types, strict=True))
+        forward_max(case.call, x, out=(values, indices))
+        for array, found in zip(wanted, (values, indices), strict=True):
+            if array is not None and found is not array:  # of another type
+                for target, source in zip(array, found, strict=True):
+                    _copy(source, target)
 
 
 def _make_mask(case: Case, arrays: Mapping[str, Array]) -> None:
@@ -206,7 +240,5 @@ def _make_mask(case: Case, arrays: Mapping[str, Array]) -> None:
     x, gradient, where = (operator.by_role[role].name for role in (Role.INPUT, Role.GRADIENT, Role.MASK))
     wanted = [name for name in (gradient, where) if case.tensor(name).values.kind == "forward"]
     if wanted:
-        out = tuple(arrays[name] if name in wanted else np.empty_like(arrays[name]) for name in (gradient, where))
-        numbers = {p.python_name: case.numbers[p.name] for p in operator.numbers}
-        forward = getattr(functional, operator.python_name.removesuffix("_backward"))
-        forward(arrays[x], **numbers, product=case.product, out=out)
+        values, mask = (arrays[n] if n in wanted else np.empty_like(arrays[n]) for n in (gradient, where))
+        forward_max(case.call, arrays[x], out=(values, mask), product=case.product)

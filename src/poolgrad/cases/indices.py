@@ -1,8 +1,7 @@
-"""Legal indices for max pooling gradients, for every window geometry: where maxima lie, or places out of windows."""
+"""Legal indices for max pooling gradients, for every window geometry: places drawn out of windows, or of planes."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
@@ -11,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.windows import Windows
-from .forward import Ints, ends_of, forward_max
 
 Array = NDArray[Any]
+Ints = NDArray[np.int64]
 
 # Indices that are drawn at once.
 BATCH = 1 << 18
@@ -66,25 +65,19 @@ def _draw(
 ) -> Ints:
     """A place of each window along one axis of the shape."""
     step, upright = windows.dilation, [-1 if i == axis else 1 for i in range(len(shape))]
-    first, last = (ends.reshape(upright) for ends in ends_of(windows, begin, begin + count))
+    first, last = (ends.reshape(upright) for ends in _ends_of(windows, begin, begin + count))
     return first + random.integers(0, np.broadcast_to((last - first) // step + 1, shape)) * step
 
 
-def forward_with_indices(x: Array, windows: Sequence[Windows], dtype: Any = np.int64) -> tuple[Array, Array]:
-    """The forward pass of max pooling over the last axes, one for each of the windows: its output and its indices.
+def _ends_of(windows: Windows, begin: int, end: int) -> tuple[Ints, Ints]:
+    """The first and the last place of the windows from ``begin`` to before ``end``; all lie inside the input.
 
-    >>> both = Windows(size=2, out=1, kernel=2)
-    >>> forward_with_indices(np.array([[1.0, 4.0], [0.0, 3.0]]), (both, both))
-    (array([[4.]]), array([[1]]))
+    Between them are those that are a multiple of the dilation apart.
     """
-    axes = len(windows)
-    lead, sizes, outs = x.shape[:-axes], x.shape[-axes:], tuple(w.out for w in windows)
-    values, indices = np.empty((*lead, *outs), x.dtype), np.empty((*lead, *outs), dtype)
-    planes = math.prod(lead)
-    forward_max(
-        x.reshape(planes, *sizes),
-        windows,
-        values=values.reshape(planes, *outs),
-        indices=indices.reshape(planes, *outs),
-    )
-    return values, indices
+    o, w = np.arange(begin, end, dtype=np.int64), windows
+    if w.adaptive:
+        return o * w.size // w.out, -(-(o + 1) * w.size // w.out) - 1
+    start = o * w.stride - w.pad
+    first = np.where(start < 0, start % w.dilation, start)
+    taken = np.minimum(w.kernel - 1, (w.size - 1 - start) // w.dilation)
+    return first, start + taken * w.dilation

@@ -15,7 +15,7 @@ from .. import __version__
 from ..arrays.files import BadFile, create_array, numpy_dtype, whole_file
 from ..base.errors import IndexRangeError
 from ..base.status import ACLNN_SUCCESS
-from .data import Array, Piece, golden_piece, golden_whole, make_piece, needs_files, pieces
+from .data import Array, Piece, golden_piece, golden_whole, make_piece, pieces, scratch_bytes
 from .lines import as_record, digest
 from .model import Case
 from .naming import directory_name
@@ -38,8 +38,7 @@ def bytes_of(case: Case) -> int:
     """What a case takes on the disk."""
     tensors = [case.tensor(name) for name in case.tensors]
     sizes = [numpy_dtype(tensor.dtype).itemsize * tensor.count + HEADER for tensor in tensors]
-    scratch = 8 * case.plane if needs_files(case) else 0
-    return scratch + sum(-(-size // PAGE) * PAGE for size in (*sizes, PAGE))
+    return scratch_bytes(case) + sum(-(-size // PAGE) * PAGE for size in (*sizes, PAGE))
 
 
 def finished(case: Case, directory: Path) -> dict[str, Any] | None:
@@ -82,7 +81,7 @@ class Work:
 
     def run(self, piece: Piece, pause: Callable[[], None]) -> None:
         """Make the inputs and the result of a piece."""
-        make_piece(self.case, self._arrays, piece, pause)
+        make_piece(self.case, self._arrays, piece, self.directory, pause)
         if not self._bad_index.is_set():
             try:
                 golden_piece(self.case, self._arrays, piece, self.directory)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..arrays.files import numpy_dtype
 from ..base.windows import COUNT_PADDED, COUNT_VALID, Windows
 from ..cases.data import compute
+from ..cases.forward import forward_max
 from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import is_channels_last, spatial_sizes
@@ -216,9 +217,8 @@ def _gradient(case: Case, planes: Mapping[str, Array], size: Sizes, outs: Sizes,
     inputs: dict[str, Any] = {grad: gradients[None], x: (1, *size)}
     indices = None
     if stood := where_maxima_stood(case.operator):
-        name, windows = stood.name, case.operator.windows(case.call)
-        indices = planes[name] if name in planes else _maxima(windows, size, planes.get(x), seed)
-        inputs[name] = _told(case, indices[None], (1, *size))
+        indices = planes[stood.name] if stood.name in planes else _maxima(case, size, planes.get(x), seed)
+        inputs[stood.name] = _told(case, indices[None], (1, *size))
     return gradients, indices, compute(case, inputs)[0]
 
 
@@ -288,12 +288,13 @@ def _factors(call: Call) -> str:
     return f"the number of elements inside the input (no {name})"
 
 
-def _maxima(windows: Sequence[Windows], size: tuple[int, ...], x: Array | None, seed: int) -> Array:
+def _maxima(case: Case, size: Sizes, x: Array | None, seed: int) -> Array:
     """Where the maxima of x lie; without x, of random numbers."""
-    from ..cases.indices import forward_with_indices
-
-    numbers = np.random.default_rng(seed).random(size) if x is None else x
-    return forward_with_indices(numbers, windows)[1]
+    numbers: Array = np.random.default_rng(seed).random(size) if x is None else x
+    _, places = forward_max(case.call, numbers[None])
+    if Role.MASK in case.operator.by_role:
+        places = mask_to_indices(places, (1, *size), **_windows(case) | {"product": None})
+    return places.reshape(places.shape[1:])
 
 
 def _title(case: Case) -> str:

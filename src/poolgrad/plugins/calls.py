@@ -16,14 +16,13 @@ from ..arrays.files import numpy_dtype
 from ..base.dtypes import FLOAT32, FLOAT64, DType
 from ..base.products import ANY, Product, find_product
 from ..base.tensor import Tensor, contiguous_strides, retyped
-from ..cases.indices import forward_with_indices
+from ..cases.forward import forward_max, index_type
 from ..contract.engine import Call, Value, enforce, first_violation
 from ..contract.operator import Operator
 from ..contract.overlap import MEMORY_CHECKS
 from ..contract.parameters import REQUIRED, Parameter, Role
 from ..contract.pooling import CLASSIC, is_channels_last
 from ..contract.support import where_maxima_stood
-from ..operators import REGISTRY
 from ..run.calls import call as run
 
 Array = NDArray[Any]
@@ -233,22 +232,11 @@ def forward(call: Call, x: Any) -> tuple[Array, Array]:
 
     The indices are of the type that the call says.
     """
-    if Role.MASK in call.operator.by_role:
-        return _forward_with_mask(call, x)
-    operator, index = call.operator, numpy_dtype(call.tensor(Role.INDICES).dtype.name)
-    array, windows = as_numpy(detached(x), operator.by_role[Role.INPUT].name), operator.windows(call)
-    if not is_channels_last(call):
-        return forward_with_indices(array, windows, index)
-    channels = -len(operator.axes) - 1
-    found = forward_with_indices(np.moveaxis(array, -1, channels), windows, index)
-    output, indices = (np.ascontiguousarray(np.moveaxis(part, channels, -1)) for part in found)
-    return output, indices
-
-
-def _forward_with_mask(call: Call, x: Any) -> tuple[Array, Array]:
-    """The same by the operator whose gradient it is: what a mask holds is a matter of the product."""
-    pooling, given = REGISTRY[call.operator.name.removesuffix("Backward")], call.operator.by_role[Role.INPUT]
-    array = as_numpy(detached(x), given.name).astype(numpy_dtype(call.tensor(given).dtype.name), copy=False)
-    numbers = tuple(call.values[p.name] for p in pooling.numbers)
-    output, mask = run(pooling, (array,), numbers, call.product_name, None)
-    return output, mask
+    name = call.operator.by_role[Role.INPUT].name
+    array, format = as_numpy(detached(x), name), call.operator.channels_last if is_channels_last(call) else None
+    if Role.MASK in call.operator.by_role:  # what it holds is a matter of the product
+        array = array.astype(numpy_dtype(call.tensor(name).dtype.name), copy=False)
+        return forward_max(call, array, product=call.product_name)
+    wanted = call.tensor(Role.INDICES).dtype.name
+    output, indices = forward_max(call, array, index=index_type(call, wanted), format=format)
+    return np.ascontiguousarray(output), np.ascontiguousarray(indices, numpy_dtype(wanted))
