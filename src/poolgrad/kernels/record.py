@@ -94,5 +94,11 @@ GATHERED = 1024
 # Pixels of a block along each axis (pixel_blocks.py), and room for the longest table of one: windows of 3 with a stride
 # of 1.
 BLOCK_SIDE, LONGEST_BLOCK_TABLE = 2, 64
+# Kernels of such blocks: windows (kernel and stride), and the storage type if it is not the compute type.
+PIXEL_BLOCKS = {
+    f"max_channels_last_k{kernel}s{stride}{suffix}": (kernel, stride, code)
+    for kernel, stride in ((2, 2), (3, 2), (3, 1))
+    for suffix, code in (("", FLOAT32), ("_halves", FLOAT16), ("_bfloats", BFLOAT16))
+}
 # What a kernel returns if there is no bad index.
 NOTHING = -1

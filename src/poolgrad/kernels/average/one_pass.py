@@ -122,7 +122,8 @@ def flowing_kernel(name: str, make_rows: Any) -> Any:
         to, depth, height = plan.result_steps, plan.size[DEPTH], plan.size[ROWS]
         past = way_past_caches(plan, result) if plan.streaming else STORED
         kept = begin + plan.kept  # the first rows stay in the caches
-        known, od, layers_to, by = -1, 0, 0, splat(unit)  # the layer whose windows are known: of planes without depth, all
+        # The layer whose windows are known: of planes without depth they are all the same.
+        known, od, layers_to, by = -1, 0, 0, splat(unit)
         at = begin
         while at < end:  # layer by layer
             layer, low = at // height, at % height
