@@ -63,7 +63,7 @@ MOST_SIDESTEPPED = 1 << 11
 # If there are so many elements for each gradient, halves are scattered into the output itself, in 0.3 to 0.9 of the
 # time of any other way; fewer will do if a plane and its sums stay in the first-level cache, 0.6 to 0.9. (bfloat16
 # gains least: one gradient for ten elements may take a tenth longer.)
-SPARSE, SPARSE_IN_CACHE, PLANE_IN_CACHE = 32, 8, 1 << 13
+SPARSE, SPARSE_IN_CACHE, PLANE_IN_CACHE = 32, 9, 1 << 13
 # Sums of halves whose channels lie side by side: of as many channels at once as fit the second-level cache with their
 # sums, and still of 32 if these take no more than so many bytes: a cache line has as many.
 SUMS_AT_ONCE, MOST_SUMS, CHANNELS_OF_A_LINE = 1 << 20, 1 << 23, 32
