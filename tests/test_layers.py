@@ -71,13 +71,8 @@ def test_operators_are_named_in_their_own_files_only() -> None:
         name for operator in poolgrad.operators.REGISTRY.values() for name in (operator.name, operator.python_name)
     ]
     allowed = ("operators", "functional", "selftest")
-    wrong = [
-        f"{path.relative_to(PACKAGE)}: {name}"
-        for path in MODULES
-        if layer_of(path) not in allowed
-        for name in names
-        if name in _code(path)
-    ]
+    codes = {path: _code(path) for path in MODULES if layer_of(path) not in allowed}
+    wrong = [f"{path.relative_to(PACKAGE)}: {name}" for path, code in codes.items() for name in names if name in code]
     assert not wrong
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from oracle import DTYPES, HALVES, INDEX_DTYPES, LAYOUTS, Guarded, assert_same_bits
@@ -29,8 +30,13 @@ FLOATS = [dtype for dtype in DTYPES if dtype not in HALVES]
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The kernels of all plans that are made from now on; work is split as far as there are threads."""
+    """The kernels of all plans that are made from now on; work is split as far as there are threads.
+
+    Few gradients of 16 bits would go a way of their own.
+    """
     kernels: list[str] = []
+    monkeypatch.setattr(plan_maximum, "SPARSE", 1 << 60)
+    monkeypatch.setattr(plan_maximum, "SPARSE_IN_CACHE", 1 << 60)
     original = poolgrad.run.prepared.prepare
 
     def watch(*arguments: Any) -> plan.Plan:
@@ -155,6 +161,8 @@ WAYS = [
     ("scatter", (5, 6, 7), (2, 2, 2), np.float16, "cropped"),
     ("scatter_channels_last", (5, 6, 7), (2, 2, 2), np.float32, "channels last"),
     ("scatter_channels_last", (5, 6, 7), (2, 2, 2), np.float32, "channels last apart"),
+    ("scatter_channels_last_16_bits", (5, 6, 7), (2, 2, 2), np.float16, "channels last"),
+    ("scatter_channels_last_16_bits", (5, 6, 7), (2, 2, 2), ml_dtypes.bfloat16, "channels last apart"),
 ]
 
 

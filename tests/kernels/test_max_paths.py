@@ -32,8 +32,14 @@ pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The kernels of all plans that are made from now on, and no verdict is kept from before."""
+    """The kernels of all plans that are made from now on, and no verdict is kept from before.
+
+    What is small enough for a test would go other ways than what is large: here ways are those of large tensors.
+    """
     kernels: list[str] = []
+    monkeypatch.setattr(plan_maximum, "SPARSE", 1 << 60)
+    monkeypatch.setattr(plan_maximum, "SPARSE_IN_CACHE", 1 << 60)
+    monkeypatch.setattr(plan_maximum, "OVERLAPPING_BLOCKS_FROM", 0)
     original = poolgrad.run.prepared.prepare
 
     def watch(*arguments: Any) -> plan.Plan:
@@ -75,14 +81,25 @@ def gradients_and_indices(
     return grad, (h * width + w).astype(index_dtype)
 
 
+def blocks_of(kernel: int, stride: int, dtype: Any) -> str:
+    """The kernel that lets blocks of pixels ask."""
+    suffix = {np.dtype(np.float16): "_halves", np.dtype(ml_dtypes.bfloat16): "_bfloats"}.get(np.dtype(dtype), "")
+    return f"max_channels_last_k{kernel}s{stride}{suffix}"
+
+
+def pixels_of(dtype: Any) -> str:
+    """The kernel that scatters the channels of a pixel together."""
+    return "scatter_channels_last_16_bits" if dtype in HALVES else "scatter_channels_last"
+
+
 def by_scatter(monkeypatch: pytest.MonkeyPatch, taken: list[str], *arguments: Any) -> Array:
     """The same call with the other ways closed."""
     with monkeypatch.context() as closed:
         forget_calls()
         closed.setattr(plan_maximum, "LARGEST_TILE", 0)
         closed.setattr(plan_maximum, "SHORTEST_ROW", plan_maximum.NARROWEST_ROW)
-        closed.setattr(plan_maximum, "MOST_ASKED", 0)
         closed.setattr(plan_maximum, "BLOCKS", ())
+        closed.setattr(plan_maximum, "SPARSE", 1 << 60)
         closed.setattr(plan_maximum, "BAND", 1 << 60)
         answer: Array = poolgrad.max_pool2d_with_indices_backward(*arguments)
     forget_calls()
@@ -319,17 +336,24 @@ def assert_same_over_channels_side_by_side(
 def test_channels_that_lie_side_by_side(
     dtype: Any, index_dtype: Any, streamed: bool, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Images split between threads, rows with gaps between them, windows cut off at every border."""
+    """Images split between threads, rows with gaps between them, windows cut off at every border; sums of halves for
+    all channels at once, and for some."""
     if streamed:
         monkeypatch.setattr(plan, "STREAM_FROM", 0)
     monkeypatch.setattr(plan_maximum, "BLOCKS", ())
     sizes = ((7, 5), (6, 8), (1, 9), (8, 3))
-    for (kernel, stride, pad), size, channels, ceil in itertools.product(PIXELS, sizes, (8, 40), (False, True)):
+    for (kernel, stride, pad), size, channels, ceil in itertools.product(PIXELS, sizes, (3, 8, 40), (False, True)):
         shape = (2, channels, max(size[0], kernel), max(size[1], kernel))
         grad, indices = gradients_and_indices(shape, dtype, index_dtype, kernel, stride, pad, ceil)
         numbers = (kernel, stride, pad, 1, ceil)
         expected = by_scatter(monkeypatch, taken, grad, shape, indices, *numbers)
-        assert_same_over_channels_side_by_side(expected, taken, "max_channels_last", grad, indices, *numbers)
+        for room in (1 << 20, 4 * 7 * shape[2] * shape[3], 0):
+            monkeypatch.setattr(plan_maximum, "SUMS_AT_ONCE", room)
+            monkeypatch.setattr(plan_maximum, "MOST_SUMS", room)
+            forget_calls()
+            assert_same_over_channels_side_by_side(expected, taken, pixels_of(dtype), grad, indices, *numbers)
+            if dtype not in HALVES:
+                break
 
 
 BLOCKS = [(2, 2, 0), (2, 2, 1), (3, 2, 0), (3, 2, 1), (3, 1, 0), (3, 1, 1)]
@@ -338,7 +362,7 @@ FLOATS = [dtype for dtype in DTYPES if dtype not in HALVES]
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_blocks_of_pixels(
     dtype: Any, index_dtype: Any, streamed: bool, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,7 +377,7 @@ def test_blocks_of_pixels(
         numbers = (kernel, stride, pad, 1, ceil)
         expected = by_scatter(monkeypatch, taken, grad, shape, indices, *numbers)
         forget_calls()
-        name = f"max_channels_last_k{kernel}s{stride}"
+        name = blocks_of(kernel, stride, dtype)
         assert_same_over_channels_side_by_side(expected, taken, name, grad, indices, *numbers)
 
 
@@ -406,12 +430,14 @@ def test_no_good_index_is_taken_for_one_that_went_astray(tmp_path: Any) -> None:
         import numpy as np, poolgrad
         from poolgrad.kernels.jit import memory
         from poolgrad.kernels.maximum import fallback
+        from poolgrad.plans import maximum as plan_maximum
 
         @memory.piece
         def refuse(plan, source, pointers, target, channels, plane, unit):
             return 0
 
         fallback.scatter_channels = refuse
+        plan_maximum.OVERLAPPING_BLOCKS_FROM = 0
         for k, s, p in ((2, 2, 0), (2, 2, 1), (3, 2, 0), (3, 2, 1), (3, 1, 0), (3, 1, 1)):
             for index, (height, width) in ((t, n) for t in (np.int32, np.int64) for n in ((3, 3), (7, 8), (8, 7))):
                 rows, columns = (np.arange((n + 2 * p - k) // s + 1) * s - p for n in (height, width))
@@ -472,7 +498,7 @@ def test_pixels_that_cannot_be_streamed_to(dtype: Any, taken: list[str], monkeyp
             poolgrad.max_pool2d_with_indices_backward(
                 channels_last(grad), shape, channels_last(indices), kernel, stride, pad, out=out
             )
-            assert taken.pop() == ("max_channels_last" if kernel == 5 else f"max_channels_last_k{kernel}s{stride}")
+            assert taken.pop() == (pixels_of(dtype) if kernel == 5 else blocks_of(kernel, stride, dtype))
             assert_same_bits(np.ascontiguousarray(out), expected)
             out[:] = 77
             assert (room == 77).all()
@@ -487,7 +513,7 @@ def test_channels_that_fill_no_vector(channels: int, dtype: Any, taken: list[str
     x = channels_last(np.zeros(shape, dtype))
     got = poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, channels_last(indices), 3, 2, 1)
     assert_same_bits(got, expected)
-    assert taken == ["scatter_dense", "scatter" if dtype in HALVES else "scatter_channels_last"]
+    assert taken == ["scatter_dense", pixels_of(dtype)]
 
 
 WAYS = [
@@ -495,7 +521,7 @@ WAYS = [
     ("max_touching_3", (2, 3, 13, 28), 3, False),
     ("max_touching_4", (2, 2, 12, 40), 4, False),
     ("max_channels_last_k2s2", (3, 16, 6, 7), 2, True),
-    ("max_channels_last", (3, 16, 9, 10), 3, True),
+    ("scatter_channels_last", (3, 16, 9, 10), 3, True),
     ("scatter_bands", (3, 5, 41, 36), 5, False),
     ("max_touching_short_rows", (3, 5, 12, 14), 2, False),
     ("scatter_dense", (3, 5, 13, 15), 2, False),
@@ -509,12 +535,12 @@ WAYS = [
 def test_indices_that_went_astray(way: Any, dtype: Any, index_dtype: Any, taken: list[str]) -> None:
     """One index outside its window, or all of them, in one plane or in all; the same for any number of threads."""
     kernel, shape, size, last = way
-    if kernel == "scatter_channels_last" and dtype in HALVES:
-        kernel = "scatter"
+    if kernel == "scatter_channels_last":
+        kernel = pixels_of(dtype)
     if (kernel == "scatter_bands" and dtype not in HALVES) or (kernel == "max_touching_short_rows" and dtype in HALVES):
         kernel = "scatter_dense"
     if dtype in HALVES:
-        kernel = {"max_channels_last_k2s2": "max_channels_last", "max_touching_2": "max_touching_pairs"}.get(
+        kernel = {"max_channels_last_k2s2": blocks_of(2, 2, dtype), "max_touching_2": "max_touching_pairs"}.get(
             kernel, kernel
         )
     arrange = channels_last if last else np.ascontiguousarray
@@ -578,9 +604,9 @@ def test_rows_too_long_for_scratch_are_scattered(taken: list[str], monkeypatch: 
         "max_touching_2",
         "max_channels_last_k2s2",
         "max_touching_pairs",
-        "scatter",
+        "max_channels_last_k2s2_halves",
         "scatter_dense",
-        "scatter",
+        "scatter_channels_last_16_bits",
     ]
 
 
@@ -643,6 +669,65 @@ def test_planes_are_cleared_wherever_they_begin(dtype: Any, taken: list[str]) ->
         assert (block[:start] == 0xFF).all()
         assert (block[start + width * itemsize :] == 0xFF).all()
     assert set(taken) == {"scatter_dense"}
+
+
+@pytest.mark.parametrize("size", [(60, 70), (100, 90)])
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_halves_in_the_output_itself(
+    dtype: Any, index_dtype: Any, size: Any, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every number there is, and sums of numbers that cancel each other or lie below the least normal one; planes that
+    are cleared at once, and as indices come."""
+    every = np.arange(2**16, dtype=np.uint16)
+    least = np.tile(np.array([1, 0x8001, 0, 0x8000, 2, 0x8003, 0x80, 0x8080, 0x400, 0x8400], np.uint16), 400)
+    random, shape = np.random.default_rng(7), (2, 3, *size)
+    for bits, places in itertools.product((every, least), (size[0] * size[1], 900, 7)):
+        grad = random.choice(bits, (2, 3, 40, 50)).view(dtype)
+        indices = random.integers(0, places, grad.shape).astype(index_dtype)
+        if places == 900:
+            indices = np.sort(indices.reshape(2, 3, -1)).reshape(grad.shape)
+        monkeypatch.setattr(plan_maximum, "SPARSE", 1 << 60)
+        forget_calls()
+        expected = poolgrad.adaptive_max_pool2d_backward(grad, shape, indices)
+        assert taken.pop() == "scatter_dense"
+        monkeypatch.setattr(plan_maximum, "SPARSE", 0)
+        monkeypatch.setattr(plan_maximum, "PLANE_IN_CACHE", 0)
+        forget_calls()
+        out = Guarded(shape, dtype)
+        poolgrad.adaptive_max_pool2d_backward(grad, shape, indices, out=out.array)
+        assert taken.pop() == "scatter_sparse"
+        assert_same_bits(out.array, expected)
+        out.assert_untouched()
+        last = Guarded(shape, dtype, "channels last")
+        poolgrad.adaptive_max_pool2d_backward(channels_last(grad), shape, channels_last(indices), out=last.array)
+        assert taken.pop() == "scatter_channels_last_16_bits"
+        assert_same_bits(np.ascontiguousarray(last.array), expected)
+        last.assert_untouched()
+
+
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+def test_the_first_bad_index_of_few(index_dtype: Any, taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_maximum, "SPARSE", 0)
+    monkeypatch.setattr(plan_maximum, "SPARSE_IN_CACHE", 0)
+    for size in (9, 99):  # cleared at once, and as indices come
+        grad, indices = np.ones((2, 3, 1, 5), np.float16), np.zeros((2, 3, 1, 5), index_dtype)
+        for value in (-1, size**2, 2**31 - 1, -(2**31)):
+            indices[1, 2, 0, 4], indices[1, 1, 0, 3] = -9, value
+            with pytest.raises(poolgrad.IndexRangeError, match=rf"indices\[1, 1, 0, 3\] = {value} "):
+                poolgrad.adaptive_max_pool2d_backward(grad, (2, 3, size, size), indices)
+    assert set(taken) == {"scatter_sparse"}
+
+
+def test_few_gradients_of_halves_are_scattered(taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """From so many elements for each gradient on: more where planes are large."""
+    monkeypatch.setattr(plan_maximum, "SPARSE", 32)
+    monkeypatch.setattr(plan_maximum, "SPARSE_IN_CACHE", 8)
+    for width, most in ((10, 10), (1030, 257)):
+        for windows in (most + 1, most):
+            grad, indices = np.ones((1, 1, 1, windows), np.float16), np.zeros((1, 1, 1, windows), np.int32)
+            poolgrad.adaptive_max_pool2d_backward(grad, (1, 1, 8, width), indices)
+            assert (taken.pop() == "scatter_sparse") == (windows == most)
 
 
 def test_scratch_of_maxima_is_bounded() -> None:

@@ -597,6 +597,21 @@ def test_adaptive_averages_of_pixels(monkeypatch: Any) -> None:
         assert np.array_equal(got, expected), (size, out)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_whole_planes_of_one_channel(dtype: Any, monkeypatch: Any) -> None:
+    """Planes follow each other in the steps of the images, whatever these are."""
+    plans = recording(monkeypatch)
+    for images, apart in ((1, 1), (3, 1), (3, 2)):
+        grad, room = gradient((images * apart, 1, 1, 1), dtype), np.full((images * apart + 1, 1, 6, 7), 77, dtype)
+        out = room[: images * apart : apart]
+        poolgrad.avg_pool2d_backward(grad[::apart], out.shape, (6, 7), out=out)
+        assert is_global(plans[-1])
+        quotients = (grad[::apart].astype(np.float64 if dtype == np.float64 else np.float32) / 42).astype(dtype)
+        assert np.array_equal(out, np.broadcast_to(quotients, out.shape))
+        out[:] = 77
+        assert (room == 77).all()
+
+
 def test_long_windows_of_pixels_keep_their_sums(monkeypatch: Any) -> None:
     """Sums of fours are made column by column; layouts must not change them."""
     plans = recording(monkeypatch)

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TypeVar
 
-from .record import FEW_WINDOWS, INTEGER_MAXIMA, LAYERS, LAYERS_IN_ONE_PASS
+from .record import FEW_WINDOWS, INTEGER_MAXIMA, LAYERS, LAYERS_IN_ONE_PASS, PIXEL_BLOCKS
 
 Loaded = TypeVar("Loaded")
 
@@ -105,10 +105,7 @@ _MODULES = {
     **dict.fromkeys(INTEGER_MAXIMA.values(), "forward.integers"),
     "pool_max_bits": "forward.mask_bits",
     "pool_max_pixels": "forward.pixels",
-    "max_channels_last": "maximum.channels_last",
-    "max_channels_last_k2s2": "maximum.channels_last_blocks",
-    "max_channels_last_k3s1": "maximum.channels_last_blocks",
-    "max_channels_last_k3s2": "maximum.channels_last_blocks",
+    **dict.fromkeys(PIXEL_BLOCKS, "maximum.channels_last_blocks"),
     "max_touching_2": "maximum.touching",
     "max_touching_3": "maximum.touching",
     "max_touching_4": "maximum.touching",
@@ -118,8 +115,10 @@ _MODULES = {
     "scatter_mask": "maximum.mask",
     "scatter_bands": "maximum.scatter_bands",
     "scatter_layers": "maximum.scatter_layers",
-    "scatter_channels_last": "maximum.scatter",
+    "scatter_channels_last": "maximum.scatter_in_place",
+    "scatter_channels_last_16_bits": "maximum.scatter_in_place",
     "scatter_dense": "maximum.scatter",
+    "scatter_sparse": "maximum.scatter_in_place",
 }
 _ADDRESSES: dict[tuple[str, str], int] = {}
 

@@ -101,5 +101,11 @@ GATHERED = 1024
 BLOCK_SIDE, LONGEST_BLOCK_TABLE = 2, 64
 # Channels that share a word of a mask.
 GROUP = 16
+# Kernels of such blocks: windows (kernel and stride), and the storage type if it is not the compute type.
+PIXEL_BLOCKS = {
+    f"max_channels_last_k{kernel}s{stride}{suffix}": (kernel, stride, code)
+    for kernel, stride in ((2, 2), (3, 2), (3, 1))
+    for suffix, code in (("", FLOAT32), ("_halves", FLOAT16), ("_bfloats", BFLOAT16))
+}
 # What a kernel returns if there is no bad index.
 NOTHING = -1

@@ -181,10 +181,14 @@ def _for_whole_planes(views: Views, record: Record) -> Booking | None:
     axes, source, target, gradients, planes, _ = views
     if any(axis.out != 1 or axis.start(0) > 0 or axis.stop(0) < axis.size for axis in axes):
         return None
-    if not (gradients.is_stack() and planes.is_stack() and planes.is_dense(target.dtype.itemsize)):
+    one_channel = planes.shape[1] == 1  # then planes follow each other in the steps of the images
+    stacks = one_channel or (gradients.is_stack() and planes.is_stack())
+    if not (stacks and planes.is_dense(target.dtype.itemsize)):
         return None
+    if one_channel:
+        record["grad_steps"][0][1], record["result_steps"][0][1] = gradients.steps[0], planes.steps[0]
     record["divisor"] *= math.prod(axis.count(0) for axis in axes)
-    if gradients.steps[1] != source.dtype.itemsize:
+    if record["grad_steps"][0][1] != source.dtype.itemsize:
         record["reading"] = codes.BY_ELEMENTS
     # Next to nothing is read, so caches hold more of the result: up to twice their size stores past them take longer.
     record["streaming"] = target.dtype.nbytes(target.count) >= 2 * plans.STREAM_FROM

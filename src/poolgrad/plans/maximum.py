@@ -17,9 +17,20 @@ from ..base.windows import COUNT_ONE, FIXED, Axis, whole
 from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import layout_of
-from ..kernels.record import BLOCK_SIDE, GATHERED, LANES, LINE, LONGEST_BLOCK_TABLE, PAGE, RECORD, ROOM
+from ..kernels import record as codes
+from ..kernels.record import (
+    BLOCK_SIDE,
+    GATHERED,
+    LANES,
+    LINE,
+    LONGEST_BLOCK_TABLE,
+    PAGE,
+    PIXEL_BLOCKS,
+    RECORD,
+    ROOM,
+)
 from . import plan as plans
-from .plan import CODES, Plan, Record, compute_dtype, parts_for, power_of_two
+from .plan import CODES, Plan, Record, compute_dtype, parts_for
 
 # Windows that touch are laid out by constant shuffles up to this stride, at least a vector of them to a row.
 # Beyond it few gradients meet many zeros, and a scatter is as fast.
@@ -31,14 +42,11 @@ PAIR = 2
 # Shorter rows of 2 x 2 windows are laid one over the end of the other: rows of 7 take two thirds of a scatter's time,
 # of 5 nine tenths. Rows of 4 take as long, and larger windows longer, since few gradients meet many zeros.
 SHORTEST_ROW = 5
-# Up to so many windows over an element, asking each of them is faster than a scatter where channels lie side by side.
-MOST_ASKED = 9
-# Windows, kernel and stride, that pixels ask in blocks of four. With 64 to 256 channels of float32 and 64-bit indices
-# that takes 0.7 times as long as pixel by pixel. Larger blocks are slower with a stride of 1, and with 3 and 2 at most
-# a tenth faster. So many channels at most, to bound scratch.
-BLOCKS, MOST_CHANNELS_AT_ONCE = ((2, 2), (3, 2), (3, 1)), 512
-# Rows of pixels that are made together: they share windows.
-MOST_ROWS_TOGETHER = 4
+# Windows, kernel and stride, that pixels ask in blocks of four, of so many channels at most, to bound scratch. Sums of
+# halves need no memory that way: it takes 0.4 to 0.8 of the time of a scatter, and so do floats if windows touch (0.7).
+# If these overlap, only tensors of so many bytes take 0.7 of it, and smaller ones 0.9 to 2.
+BLOCKS, MOST_CHANNELS_AT_ONCE = tuple({windows[:2] for windows in PIXEL_BLOCKS.values()}), 512
+OVERLAPPING_BLOCKS_FROM = 32 << 20
 # Larger planes of 16-bit numbers are made in bands of about so many elements, which are float32 until they are written.
 BAND = 1 << 10
 # Layers of so many bytes, which would fill the first-level cache, are cleared row by row before windows with depth. If
@@ -52,6 +60,13 @@ BATCH_BYTES = 1 << 12
 # 32-bit indices, windows of 3 and a stride of 1 that takes 0.72 to 0.87 times as long (7 x 7 to 40 x 40 planes). Larger
 # planes are cleared as indices come, which is faster than a copy.
 MOST_SIDESTEPPED = 1 << 11
+# If there are so many elements for each gradient, halves are scattered into the output itself, in 0.3 to 0.9 of the
+# time of any other way; fewer will do if a plane and its sums stay in the first-level cache, 0.6 to 0.9. (bfloat16
+# gains least: one gradient for ten elements may take a tenth longer.)
+SPARSE, SPARSE_IN_CACHE, PLANE_IN_CACHE = 32, 9, 1 << 13
+# Sums of halves whose channels lie side by side: of as many channels at once as fit the second-level cache with their
+# sums, and still of 32 if these take no more than so many bytes: a cache line has as many.
+SUMS_AT_ONCE, MOST_SUMS, CHANNELS_OF_A_LINE = 1 << 20, 1 << 23, 32
 
 
 class _View(NamedTuple):
@@ -128,13 +143,11 @@ def plan_maximum(call: Call, threads: int) -> Plan:
     traffic = sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
     record["streaming"] = traffic >= plans.STREAM_FROM
     parts = parts_for(threads, count, *tensors)
-    way = None
-    if axes is not None and count and flows and plane_size < 2**31:  # places are compared in 32 bits
+    way = _by_few(record, views, count) if count and flows else None
+    if way is None and axes is not None and count and flows and plane_size < 2**31:  # places are compared in 32 bits
         if not _is_deep(axes):
-            way = (
-                _by_channels_last_blocks(record, axes, views, count, parts)
-                or _by_channels_last(record, axes, views, count, parts)
-                or _by_touching_short_rows(record, axes, views, count)
+            way = _by_channels_last_blocks(record, axes, views, count, parts, traffic) or _by_touching_short_rows(
+                record, axes, views, count
             )
         way = (
             way
@@ -143,7 +156,7 @@ def plan_maximum(call: Call, threads: int) -> Plan:
             or _by_bands(record, axes, views, count, parts)
         )
     if way is None:
-        way = _by_scatter(record, views, count)
+        way = _by_pixels(record, views, count, parts) or _by_scatter(record, views, count)
     return Plan(
         call=call,
         kernel=way.kernel if count else "",
@@ -175,13 +188,15 @@ def _set_views(record: Record, views: _Views) -> None:
     record["grad_steps"], record["index_steps"], record["result_steps"] = source.steps, where.steps, target.steps
 
 
-def _by_channels_last_blocks(record: Record, axes: _Axes, views: _Views, count: int, parts: int) -> _Way | None:
+def _by_channels_last_blocks(
+    record: Record, axes: _Axes, views: _Views, count: int, parts: int, traffic: int
+) -> _Way | None:
     """Channels side by side, in whole vectors, and the usual windows."""
     _, rows, columns = axes
     windows = (rows.kernel, rows.stride)
     if not _has_vectors_of_channels(views) or windows not in BLOCKS or windows != (columns.kernel, columns.stride):
         return None
-    if not record["plain"]:
+    if record["plain"] and rows.kernel > rows.stride and traffic < OVERLAPPING_BLOCKS_FROM:
         return None
     channels = views[2].planes.shape[1]
     at_once = min(channels, MOST_CHANNELS_AT_ONCE)
@@ -190,28 +205,9 @@ def _by_channels_last_blocks(record: Record, axes: _Axes, views: _Views, count: 
         return None
     _set_windows(record, axes)
     record["chunk"] = at_once
-    return _Way(f"max_channels_last_k{rows.kernel}s{rows.stride}", count // LANES, floats, integers, channels // LANES)
-
-
-def _by_channels_last(record: Record, axes: _Axes, views: _Views, count: int, parts: int) -> _Way | None:
-    """Channels side by side, in whole vectors."""
-    _, rows, columns = axes
-    if not _has_vectors_of_channels(views) or rows.longest_run * columns.longest_run > MOST_ASKED:
-        return None
-    channels = views[2].planes.shape[1]
-    together = min(rows.stride, MOST_ROWS_TOGETHER)
-    slots, row, wide_row = 0, 0, 0
-    if not record["plain"]:  # rows of the result and the rows of gradients that they ask, in the compute type
-        slots = power_of_two(rows.longest_run + together)
-        row, wide_row = columns.size * channels, columns.out * channels
-    floats = together * row + slots * wide_row + ROOM
-    if not _fits(record, floats, parts):
-        return None
-    _set_windows(record, axes)
-    record["tile"], record["longer"] = together, row
-    record["row_slots"], record["wide_row"] = slots, wide_row
-    integers = 2 * together + 2 * rows.longest_run * columns.longest_run + 1
-    return _Way("max_channels_last", count // LANES, floats + _fallback_plane(record), integers, channels // LANES)
+    code = codes.FLOAT32 if record["plain"] else int(record["code"][0])
+    kernel = next(name for name, kind in PIXEL_BLOCKS.items() if kind == (*windows, code))
+    return _Way(kernel, count // LANES, floats + _fallback_plane(record), integers, channels // LANES)
 
 
 def _by_touching(record: Record, axes: _Axes, views: _Views, count: int, parts: int) -> _Way | None:
@@ -288,6 +284,31 @@ def _by_layers(record: Record, axes: _Axes, views: _Views, count: int) -> _Way |
     return _Way("scatter_layers", count)
 
 
+def _by_pixels(record: Record, views: _Views, count: int, parts: int) -> _Way | None:
+    """Channels side by side: all planes of an image together, or of halves as many as have room for their sums."""
+    channels, plane = views[2].planes.shape[1], math.prod(views[2].planes.spatial)
+    side_by_side = channels > 1 and all(view.planes.steps[1] == view.dtype.itemsize for view in views)
+    if not side_by_side or all(view.has_dense_planes for view in views):  # both if a plane is one element
+        return None
+    if record["direct"]:
+        record["batch"] = channels
+        return _Way("scatter_channels_last", count, grain=channels)
+    room, most = (min(size, plans.TOTAL_BUDGET // parts) // 4 for size in (SUMS_AT_ONCE, MOST_SUMS))
+    at_once = min(channels, max(room // plane, min(CHANNELS_OF_A_LINE, most // plane), 1))
+    record["batch"] = at_once
+    return _Way("scatter_channels_last_16_bits", count, at_once * plane, grain=channels)
+
+
+def _by_few(record: Record, views: _Views, count: int) -> _Way | None:
+    """Few gradients of 16 bits, each plane one run of memory."""
+    plane, number = math.prod(views[2].planes.spatial), math.prod(views[0].planes.spatial)
+    in_cache = plane <= PLANE_IN_CACHE and not record["streaming"]
+    enough = number * (SPARSE_IN_CACHE if in_cache else SPARSE) <= plane
+    if record["direct"] or not enough or not all(view.has_dense_planes for view in views):
+        return None
+    return _Way("scatter_sparse", count, plane)
+
+
 def _by_scatter(record: Record, views: _Views, count: int) -> _Way:
     """Anything at all."""
     source, where, target = views
@@ -307,10 +328,6 @@ def _by_scatter(record: Record, views: _Views, count: int) -> _Way:
             scratch = batch * plane_size + ROOM + PAGE // 2 // target.dtype.itemsize
         return _Way("scatter_dense", count, chunk + scratch)
     record["chunk"] = chunk
-    # Halves would need a float32 plane for each channel.
-    channels = target.planes.shape[1]
-    if record["direct"] and channels > 1 and all(v.planes.steps[1] == v.dtype.itemsize for v in views):
-        return _Way("scatter_channels_last", count, grain=channels)
     return _Way("scatter", count, chunk + (0 if record["direct"] else plane_size + ROOM))
 
 

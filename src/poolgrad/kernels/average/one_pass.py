@@ -122,17 +122,23 @@ def flowing_kernel(name: str, make_rows: Any) -> Any:
         to, depth, height = plan.result_steps, plan.size[DEPTH], plan.size[ROWS]
         past = way_past_caches(plan, result) if plan.streaming else STORED
         kept = begin + plan.kept  # the first rows stay in the caches
+        # The layer whose windows are known: of planes without depth they are all the same.
+        known, od, layers_to, by = -1, 0, 0, splat(unit)
         at = begin
         while at < end:  # layer by layer
             layer, low = at // height, at % height
             high = min(height, low + (kept if at < kept < end else end) - at)
-            plane, d = layer // depth, layer % depth
+            plane, d = layer, 0
+            if depth > 1:
+                plane, d = layer // depth, layer % depth
+            if d != known:
+                od, layers_to = run_of(plan, DEPTH, d)
+                known, by = d, divisor_of(plan, od, unit)
             n, c = plane // plan.channels, plane % plan.channels
-            od, layers_to = run_of(plan, DEPTH, d)
             source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1] + od * plan.grad_steps[2]
             target, way = result + n * to[0] + c * to[1] + d * to[2], STORED if at < kept else past
             if od < layers_to:
-                make_rows(plan, source, target, low, high, divisor_of(plan, od, unit), way, floats, unit)
+                make_rows(plan, source, target, low, high, by, way, floats, unit)
             else:  # this layer lies behind the last window of D, or between two
                 for h in range(low, high):
                     fill_exactly(target + h * to[3], plan.size[COLUMNS], unit, way == STREAMED)

@@ -116,6 +116,10 @@ else:
     _widen, _narrow = widen_half_by_integers, narrow_half_by_integers
 
 
+# Both ways of a type, for whoever writes LLVM code: to float32, and to storage.
+OF_HALVES, OF_BFLOATS = (_widen, _narrow), (_widen_bfloat, _narrow_bfloat)
+
+
 def number_intrinsic(convert: Convert, source: types.Type, target: types.Type) -> Any:
     @intrinsic
     def converted(typing_context: Any, value: types.Type) -> Any:

@@ -1,6 +1,6 @@
 """Finding indices among positions, eight at a time: vectors of 32-bit integers, and masks.
 
-A mask says for each lane whether an index named a position. It decides which gradients are added, and it is counted.
+A mask says for each lane whether an index named a position.
 """
 
 from __future__ import annotations
@@ -98,20 +98,6 @@ def high_halves(typing_context: Any, base: types.Type, index: types.Type) -> Any
 
 
 @intrinsic
-def sum_of_ints(typing_context: Any, value: types.Type) -> Any:
-    """All lanes added up, as a 64-bit integer."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        total = ir.Constant(_INT64, 0)
-        for lane in range(LANES):
-            part = builder.extract_element(args[0], ir.Constant(_INT32, lane))
-            total = builder.add(total, builder.sext(part, _INT64))
-        return total
-
-    return types.int64(integers), generate
-
-
-@intrinsic
 def any_bits(typing_context: Any, value: types.Type) -> Any:
     """Whether any lane is not zero."""
 
@@ -132,26 +118,6 @@ def equal(typing_context: Any, one: types.Type, other: types.Type) -> Any:
         return builder.icmp_unsigned("==", args[0], args[1])
 
     return mask(integers, integers), generate
-
-
-@intrinsic
-def add_where(typing_context: Any, where: types.Type, total: types.Type, more: types.Type) -> Any:
-    """``total + more`` in the lanes of a mask, ``total`` in the others."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return builder.select(args[0], builder.fadd(args[1], args[2]), args[1])
-
-    return total(mask, total, more), generate
-
-
-@intrinsic
-def count_where(typing_context: Any, where: types.Type, count: types.Type) -> Any:
-    """One more in the lanes of a mask."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return builder.sub(args[1], builder.sext(args[0], _INTS))
-
-    return integers(mask, integers), generate
 
 
 def _of_ints(operation: Any) -> Any:
@@ -222,14 +188,3 @@ def rising(typing_context: Any, start: types.Type, step: types.Type) -> Any:
         return builder.add(first, builder.mul(distance, ir.Constant(_INTS, list(range(LANES)))))
 
     return integers(types.int64, types.int64), generate
-
-
-@intrinsic
-def equal_wide(typing_context: Any, base: types.Type, index: types.Type, place: types.Type) -> Any:
-    """Which of eight 64-bit integers from an index on are a certain one."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        wide = builder.load(pointer_to(builder, args[0], args[1], _INT64, ir.VectorType(_INT64, LANES)), align=1)
-        return builder.icmp_signed("==", wide, spread(builder, args[2]))
-
-    return mask(types.int64, types.int64, types.int64), generate

@@ -1,23 +1,25 @@
 """The gradient of the usual maxima where the channels of a pixel lie side by side: block by block of pixels.
 
-As in channels_last.py each element asks the windows that hold it, but neighbours ask together (pixel_blocks.py). An
-index outside its window is asked for in vain; if there is one, these channels of the image are done again by
-scattering.
+Each element asks the windows that hold it whether their index names it, in ascending order; neighbours ask together
+(pixel_blocks.py). So sums stay in registers, and halves are rounded there. An index outside its window is asked for in
+vain; if there is one, these channels of the image are done again by scattering.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from ..emitting import can_stream
 from ..geometry import windows_in
+from ..jit.halves import OF_BFLOATS, OF_HALVES
 from ..jit.matching import all_lanes, equal, splat_int
 from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i64
 from ..jit.vectors import fence, load, stream
-from ..record import BLOCK_SIDE, INT64, LANES, LONGEST_BLOCK_TABLE, NOTHING
+from ..record import BFLOAT16, BLOCK_SIDE, FLOAT16, INT64, LANES, LONGEST_BLOCK_TABLE, NOTHING, PIXEL_BLOCKS
 from ..runtime.stopping import shall_stop_at
 from .fallback import scatter_channels
-from .pixel_blocks import Block, block_for, gatherer
+from .pixel_blocks import Block, Conversions, block_for, gatherer
 from .planes import plane_at
 
 # An index that no pixel has: planes are smaller.
@@ -114,12 +116,12 @@ def stream_block(plan: Any, a: int, b: int, target: int, sums: int, channels: in
             sums += plan.chunk * plan.itemsize
 
 
-def _for_windows(kernel: int, stride: int) -> tuple[Block, Any]:
+def _for_windows(kernel: int, stride: int, conversions: Conversions, suffix: str) -> tuple[Block, Any]:
     """Blocks for one kind of windows, and the piece that makes one of them from its table."""
     block = block_for(kernel, stride)
-    gather_short, gather_long = gatherer(block, is_long=False), gatherer(block, is_long=True)
+    gather_short, gather_long = gatherer(block, conversions, is_long=False), gatherer(block, conversions, is_long=True)
 
-    @piece_named(f"gather_block_{kernel}_{stride}")
+    @piece_named(f"gather_block_{kernel}_{stride}{suffix}")
     def gather_block(table: int, code: int, channels: int, ahead: tuple[int, int], found: Any, unit: Any) -> Any:
         if code == INT64:
             for c in range(0, channels, LANES):
@@ -148,7 +150,7 @@ def gather_image(
 
     Between the borders a table differs from the one before by the same steps all along a row.
     """
-    steps, past = table + 8 * LONGEST_BLOCK_TABLE, plan.streaming and can_stream(plan, target)
+    steps, past = table + 8 * LONGEST_BLOCK_TABLE, plan.plain and plan.streaming and can_stream(plan, target)
     direct = 0 if past else target
     ahead = (block.own * plan.grad_steps[3], block.own * plan.index_steps[3])
     found = equal(splat_int(0), splat_int(0))
@@ -178,9 +180,9 @@ def gather_image(
     return all_lanes(found)
 
 
-def _kernel(kernel_size: int, stride: int) -> Any:
-    """The kernel for windows of one kind."""
-    block, gather_block = _for_windows(kernel_size, stride)
+def _kernel(kernel_size: int, stride: int, suffix: str = "", conversions: Conversions = None) -> Any:
+    """The kernel for windows of one kind and a storage type."""
+    block, gather_block = _for_windows(kernel_size, stride, conversions, suffix)
 
     def kernel(
         records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
@@ -204,8 +206,15 @@ def _kernel(kernel_size: int, stride: int) -> Any:
         return NOTHING
 
     # Kernels are kept on disk by their names.
-    kernel.__name__ = kernel.__qualname__ = f"max_channels_last_k{kernel_size}s{stride}"
+    kernel.__name__ = kernel.__qualname__ = f"max_channels_last_k{kernel_size}s{stride}{suffix}"
     return kernel
 
 
-max_channels_last_k2s2, max_channels_last_k3s2, max_channels_last_k3s1 = _kernel(2, 2), _kernel(3, 2), _kernel(3, 1)
+@cache
+def __getattr__(name: str) -> Any:
+    """Kernels are made when they are asked for: nobody uses them all."""
+    if name not in PIXEL_BLOCKS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    kernel_size, stride, code = PIXEL_BLOCKS[name]
+    conversions = {FLOAT16: OF_HALVES, BFLOAT16: OF_BFLOATS}.get(code)
+    return _kernel(kernel_size, stride, {FLOAT16: "_halves", BFLOAT16: "_bfloats"}.get(code, ""), conversions)

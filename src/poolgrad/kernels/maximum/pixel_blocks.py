@@ -17,11 +17,14 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from ..jit.halves import Convert
 from ..jit.matching import _INT32, _INT64, _INTS, mask, spread
 from ..jit.vectors import Vector, _store, ask_for, pointer_to
 from ..record import BLOCK_SIDE, LANES
 
-_LONGS = ir.VectorType(_INT64, LANES)
+_LONGS, _SHORTS = ir.VectorType(_INT64, LANES), ir.VectorType(ir.IntType(16), LANES)
+# From the storage type to the compute type, and back; None if they are the same.
+Conversions = tuple[Convert, Convert] | None
 
 
 class Block(NamedTuple):
@@ -63,8 +66,10 @@ class _Writer:
     place of its corner, the length of its rows, and the steps from row to row.
     """
 
-    def __init__(self, block: Block, builder: ir.IRBuilder, table: ir.Value) -> None:
+    def __init__(self, block: Block, conversions: Conversions, builder: ir.IRBuilder, table: ir.Value) -> None:
         self.block, self.builder, self.table = block, builder, table
+        self.widen: Convert | None = conversions[0] if conversions else None
+        self.narrow: Convert | None = conversions[1] if conversions else None
         across = range(block.before + block.own)
         self.windows = [(i, j) for i in across for j in across]
         self.targets = 2 * len(self.windows)
@@ -94,12 +99,14 @@ class _Writer:
 
     def gather(self, c: ir.Value, floats: ir.Type, is_long: bool, ahead: list[ir.Value], found: ir.Value) -> ir.Value:
         """The sums of all pixels to their targets; ``found`` where all indices that are checked are inside."""
-        builder = self.builder
+        builder, storage = self.builder, floats if self.widen is None else _SHORTS
         places = [self.spread(self.targets + 2 * p + 1) for p in range(len(PIXELS))]
         sums = [ir.Constant(floats, [0.0] * LANES)] * len(PIXELS)
         corner = self.corners
         for i, window in enumerate(self.windows):
-            gradient, stored = self.load(2 * i, c, floats), self.load(2 * i + 1, c, _LONGS if is_long else _INTS)
+            gradient, stored = self.load(2 * i, c, storage), self.load(2 * i + 1, c, _LONGS if is_long else _INTS)
+            if self.widen is not None:
+                gradient = self.widen(builder, gradient)
             index = builder.trunc(stored, _INTS) if is_long else stored
             for p, pixel in enumerate(PIXELS):
                 if self.block.holds(window, pixel):
@@ -113,15 +120,16 @@ class _Writer:
                     found = builder.and_(found, fits)
             # Where windows overlap, several of their rows are read side by side, which is no pattern for the processor.
             if self.block.before and self.block.is_new(window):
-                self.prefetch(2 * i, c, ahead[0], floats)
+                self.prefetch(2 * i, c, ahead[0], storage)
                 self.prefetch(2 * i + 1, c, ahead[1], stored.type)
         for p in range(len(PIXELS)):
-            _store(builder, self.entry(self.targets + 2 * p), c, sums[p])
+            total = sums[p] if self.narrow is None else self.narrow(builder, sums[p])
+            _store(builder, self.entry(self.targets + 2 * p), c, total)
         return found
 
 
-def gatherer(block: Block, is_long: bool) -> Any:
-    """An intrinsic for one kind of blocks, and 64-bit indices or 32-bit ones."""
+def gatherer(block: Block, conversions: Conversions, is_long: bool) -> Any:
+    """An intrinsic for one kind of blocks, a storage type, and 64-bit indices or 32-bit ones."""
 
     @intrinsic
     def gather(
@@ -135,7 +143,7 @@ def gatherer(block: Block, is_long: bool) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
             table, c, distances, found, _ = args
             floats, distances = context.get_value_type(Vector(unit)), cgutils.unpack_tuple(builder, distances)
-            return _Writer(block, builder, table).gather(c, floats, is_long, distances, found)
+            return _Writer(block, conversions, builder, table).gather(c, floats, is_long, distances, found)
 
         return mask(types.int64, types.int64, ahead, mask, unit), generate
 

@@ -1,6 +1,6 @@
 """The gradient of every maximum: add each gradient where its index points, in its own plane.
 
-Three kernels: for planes that are runs of memory, for channels that lie side by side, and for anything else.
+Two kernels: for planes that are runs of memory, and for anything else.
 Gradients of one plane are added in ascending order of their place, so duplicates always add up to the same bits.
 The range of an index is data, so it is checked here, before the write that it names.
 """
@@ -17,7 +17,7 @@ from ..jit.memory import add_at, inlined_piece, piece, read_at, read_i32, read_i
 from ..jit.vectors import fence, itemsize, read, splat, store
 from ..record import BFLOAT16, FLOAT16, INT32, LANES, NOTHING
 from ..rows import fill_exactly, index_at, load_row, store_row, zero_row
-from ..runtime.stopping import MOST_AT_ONCE, is_stopped, shall_stop, shall_stop_at
+from ..runtime.stopping import MOST_AT_ONCE, is_stopped, shall_stop
 from .aliasing import place_for
 from .fallback import is_outside, offset_of
 from .planes import plane_at
@@ -96,44 +96,6 @@ def add_run(plan: Any, grads: int, step: int, indices: int, n: int, target: int,
         place = index * steps[2] if flat else offset_of(plan, index, steps[0], steps[1], steps[2])
         add_at(target, place, read_at(grads, i * step, unit))
     return NOTHING
-
-
-@piece
-def clear_together(plan: Any, target: int, number: int) -> None:
-    """Zero some neighbouring channels of every pixel."""
-    steps = plan.result_steps
-    for h in range(plan.size[0] * plan.size[1]):
-        if is_stopped(plan):
-            break
-        row = row_at(plan, target, h)
-        if number * plan.itemsize == steps[4]:  # all channels: a row of pixels is one long row of numbers
-            zero_row(row, plan.itemsize, plan.code, plan.size[2] * number)
-        else:
-            for w in range(plan.size[2]):
-                zero_row(row + w * steps[4], plan.itemsize, plan.code, number)
-
-
-@piece
-def add_together(plan: Any, grads: int, indices: int, target: int, number: int, unit: Any) -> bool:
-    """Add the gradients of some neighbouring channels, pixel by pixel; False if an index is outside its plane."""
-    size, itemsize, steps = elements_in(plan), plan.itemsize, result_steps(plan)
-    flat = is_one_row(plan, steps)
-    rows = plan.out[0] * plan.out[1]
-    for row in range(rows):
-        if shall_stop_at(plan, row, rows, number):
-            break
-        od, oh = row // plan.out[1], row % plan.out[1]
-        for ow in range(plan.out[2]):
-            source = grads + od * plan.grad_steps[2] + oh * plan.grad_steps[3] + ow * plan.grad_steps[4]
-            where = indices + od * plan.index_steps[2] + oh * plan.index_steps[3] + ow * plan.index_steps[4]
-            for c in range(number):
-                at = c * plan.index_steps[1]
-                index = index_at(where, at, plan.index_code)
-                if is_outside(index, size):
-                    return False
-                place = index * steps[2] if flat else offset_of(plan, index, steps[0], steps[1], steps[2])
-                add_at(target, place + c * itemsize, read_at(source, c * plan.grad_steps[1], unit))
-    return True
 
 
 @piece
@@ -352,23 +314,4 @@ def scatter_dense(
             emit_planes(plan, target, into, planes * size, unit)
     if plan.streaming:
         fence()
-    return NOTHING
-
-
-def scatter_channels_last(
-    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    """Where the channels of a pixel are neighbours in memory: all planes of an image at once, pixel by pixel.
-
-    Plane by plane every cache line would be fetched once per channel. Within each plane the order is the same.
-    """
-    plan = records[0]
-    p = begin
-    while p < end:
-        number = min(plan.channels - p % plan.channels, end - p)
-        source, pointers, target = plane_at(plan, p, grad, indices, result)
-        clear_together(plan, target, number)
-        if not add_together(plan, source, pointers, target, number, unit):
-            return first_outside(plan, indices, begin, end)
-        p += number
     return NOTHING
