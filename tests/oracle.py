@@ -227,7 +227,7 @@ def cases(lines: str):
 def bits(array) -> np.ndarray:
     """The patterns of the elements, all NaN alike."""
     values = np.array(array, order="C", copy=True)
-    if values.dtype.kind != "i":
+    if values.dtype.kind not in "iu":
         with np.errstate(invalid="ignore"):  # ml_dtypes minds a signalling NaN
             values[np.isnan(values)] = np.nan
     return values.view(f"u{values.dtype.itemsize}")

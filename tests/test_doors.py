@@ -21,9 +21,10 @@ from poolgrad import acl
 from poolgrad.arrays.files import read_array
 from poolgrad.base.products import ANY
 from poolgrad.cases import Case, CaseTensor, Values
+from poolgrad.cases.building import default_values
 from poolgrad.cases.golden import make_golden, read_manifest
 from poolgrad.cases.suite import suite_of
-from poolgrad.cases.verification import PASS, verify
+from poolgrad.cases.verification import FAIL, PASS, verify
 from poolgrad.cases.work import file_of
 from poolgrad.contract.operator import Operator
 from poolgrad.contract.parameters import Role
@@ -62,7 +63,7 @@ def test_the_sample_in_python(document: Document, sample: Sample, product: str) 
         if sample.call[name].values is not None:
             array.flat = sample.call[name].values
     found = in_python(operator, arrays, sample.call, product=product)
-    out = tuple(np.full_like(found[p.name], -1) for p in operator.outputs)
+    out = tuple(np.full_like(found[p.name], 77) for p in operator.outputs)
     written = in_python(operator, arrays, sample.call, product=product, out=out if len(out) > 1 else out[0])
     for name, values in sample.results.items():
         expected = np.array(values, sample.call[name].dtype).reshape(sample.call[name].shape)
@@ -125,3 +126,31 @@ def test_golden_results_of_its_sample_are_verified(operator: Operator, tmp_path:
     entries = read_manifest(tmp_path)["entries"]
     (outcome,) = verify([case], entries, tmp_path, actual, standard="binary", jobs=1)
     assert outcome.verdict == PASS, outcome.text
+
+
+@OPERATORS
+def test_golden_results_of_every_type_are_verified(operator: Operator, tmp_path: Path) -> None:
+    """By the standard that a case has if nobody names one; of integers, which are right or wrong, one is made wrong."""
+    call = good_sample(operator).call
+    for dtype in support(operator, ANY).dtypes:
+        tensors = {}
+        for p in operator.tensors:
+            given, is_place = call[p.name], p.role in OF_PLACES
+            tensor = CaseTensor(given.dtype if is_place else dtype, given.shape, given.format)
+            values = default_values(p) if is_place else Values("uniform", (-99.0, 99.0))
+            tensors[p.name] = replace(tensor, values=values)
+        numbers = {p.name: 0 if p.role is Role.CUBE_MATH_TYPE else call[p.name] for p in operator.numbers}
+        case = Case(dtype, operator.name, tensors, numbers)
+        golden = make_golden([case], tmp_path / dtype, jobs=1, facts={"seed": 0, "product": None})
+        assert (golden.made, golden.unexpected) == (1, [])
+        actual, entries = tmp_path / f"actual_{dtype}", read_manifest(tmp_path / dtype)["entries"]
+        (actual / dtype).mkdir(parents=True)
+        made = {name: read_array(tmp_path / dtype / dtype / file_of(case, name)) for name in case.outputs}
+        for wrong in (False, True):
+            for name, array in made.items():
+                changed = array.copy()
+                changed.flat[-1] += wrong and changed.dtype.kind in "iu"
+                np.save(actual / dtype / file_of(case, name).replace("golden", "actual"), changed)
+            (outcome,) = verify([case], entries, tmp_path / dtype, actual, standard=None, jobs=1)
+            are_integers = any(array.dtype.kind in "iu" for array in made.values())
+            assert outcome.verdict == (FAIL if wrong and are_integers else PASS), outcome.text

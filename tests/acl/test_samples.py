@@ -16,13 +16,13 @@ pytestmark = pytest.mark.doors("Python", "C")
 
 
 def argument_of(value: Any) -> tuple[Any, int | None]:
-    """A tensor's handle and the address of its memory; results begin with bytes that are none of theirs."""
+    """A tensor's handle and the address of its memory; results begin with numbers that are none of theirs."""
     if isinstance(value, tuple):
         return acl.aclCreateIntArray(value), None
     if not isinstance(value, T):
         return value, None
     if value.values is None:
-        array = np.full(value.shape, -1, value.dtype)
+        array = np.full(value.shape, 77, value.dtype)
     else:
         array = np.array(value.values, value.stored or value.dtype)
     address = upload(array)

@@ -14,6 +14,7 @@ from poolgrad.base.products import ANY
 from poolgrad.cli.line import option
 from poolgrad.contract.operator import Operator
 from poolgrad.contract.parameters import Role
+from poolgrad.contract.pooling import INTEGERS
 from poolgrad.contract.support import OF_PLACES, support
 from poolgrad.operators import REGISTRY
 
@@ -53,6 +54,21 @@ def test_run_gives_what_the_document_prints(operator: Operator) -> None:
         assert got.shape == tuple(operator.sample.shapes[p.name])
         assert np.array_equal(got.ravel(), np.array(printed, got.dtype))
     assert poolgrad("compare", f"out_{p.name}.npy", f"out_{p.name}.npy").stdout
+
+
+@EVERY
+def test_run_takes_integers_where_the_operator_does(operator: Operator) -> None:
+    for dtype in set(INTEGERS) & set(support(operator, ANY).dtypes):
+        line = words(operator)
+        for p in operator.inputs:
+            np.save(f"{p.name}.npy", np.load(f"{p.name}.npy").astype(dtype))
+        said = poolgrad("run", operator.name, *line, "-o", "out.npy", "--json")
+        assert said.data["status"] == 0
+        (printed,) = operator.sample.results.values()
+        got = np.load("out.npy")
+        assert got.dtype == dtype
+        assert np.array_equal(got.ravel(), printed)
+        assert poolgrad("compare", "out.npy", "out.npy").stdout
 
 
 @EVERY

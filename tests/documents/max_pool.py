@@ -8,7 +8,34 @@ TRAINING = ("Atlas training series",)
 PRODUCTS = (*A2_A3, *TRAINING, *A950)
 BOTH = "self out"
 FORMATS = {4: "NCHW ND", 3: "NCHW ND NCL"}
-INTEGERS = "int8 uint8 int16 uint16 int32 int64"
+
+# The least and the greatest of each type.
+BOUNDS = {
+    "int8": (-(2**7), 2**7 - 1),
+    "uint8": (0, 2**8 - 1),
+    "int16": (-(2**15), 2**15 - 1),
+    "uint16": (0, 2**16 - 1),
+    "int32": (-(2**31), 2**31 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+}
+
+
+def of_integers(dtype: str, low: int, high: int) -> Sample:
+    """Neighbours at both ends of a type, and windows of padding only."""
+    values = [low, low + 1, low, high - 1, high, high - 2]
+    call = {
+        "self": T((1, 1, 2, 3), dtype, values=values),
+        "kernelShape": (1, 2),
+        "strides": (),
+        "autoPad": 0,
+        "pads": (0, 2, 0, 0),
+        "dilations": (),
+        "ceilMode": 0,
+        "out": T((1, 1, 2, 4), dtype),
+    }
+    results = [low, low, low + 1, low + 1, low, high - 1, high, high]
+    return Sample(call, {"out": results}, why=f"{dtype} is compared as integers", on=A950)
+
 
 DOCUMENT = Document(
     name="aclnnMaxPool",
@@ -30,8 +57,8 @@ DOCUMENT = Document(
     combinations=(
         Legal(A2_A3, FORMATS, float16="float32 float16"),
         Legal(TRAINING, FORMATS, float16="float16"),
-        Legal(A950, FORMATS, float16=f"float32 float16 bfloat16 {INTEGERS}"),
-        Legal((NO_PRODUCT,), FORMATS, float16=f"float64 float32 float16 bfloat16 {INTEGERS}"),
+        Legal(A950, FORMATS, float16=f"float32 float16 bfloat16 {' '.join(BOUNDS)}"),
+        Legal((NO_PRODUCT,), FORMATS, float16=f"float64 float32 float16 bfloat16 {' '.join(BOUNDS)}"),
     ),
     lengths={"kernelShape": (1, 2), "strides": (1, 2), "pads": (0, 1, 2, 4), "dilations": (0, 1, 2, 4)},
     allowed=(
@@ -101,6 +128,7 @@ DOCUMENT = Document(
             {"out": [5, 6, 8, 9, 14, 15, 17, 18, 23, 24, 26, 27, 32, 33, 35, 36]},
             on=(*A2_A3, *A950),
         ),
+        *(of_integers(dtype, *bounds) for dtype, bounds in BOUNDS.items()),
     ),
     suite="empty-batch rank-3-NCL lengths-1 stride-empty strided overlap pads-4 padding-only dtype-int64",
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +12,7 @@ from kernels.test_paths import with_limits
 from oracle import DTYPES, INDEX_DTYPES, LAYOUTS, Guarded, assert_same_bits
 
 import poolgrad
-from poolgrad.operators.max_pool2d_with_indices import OPERATOR
+from poolgrad.operators import adaptive_max_pool2d, adaptive_max_pool3d, max_pool2d_with_indices, max_pool3d_with_argmax
 from poolgrad.plans import forward
 from poolgrad.run.calls import call, forget_calls
 from poolgrad.selftest import reference
@@ -21,10 +20,9 @@ from poolgrad.selftest import reference
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
-# The same over D, H and W, without a contract: for the kernel all three axes are alike.
-VOLUMES = dataclasses.replace(
-    OPERATOR, name="MaxPool3d", axes="DHW", rows=(), channels_last="NDHWC", default_format="ND"
-)
+# By the number of pooled axes.
+FIXED = {2: max_pool2d_with_indices.OPERATOR, 3: max_pool3d_with_argmax.OPERATOR}
+ADAPTIVE = {2: adaptive_max_pool2d.OPERATOR, 3: adaptive_max_pool3d.OPERATOR}
 
 # Sizes, kernel, stride, padding, dilation, ceil mode.
 PLANES = [
@@ -47,6 +45,17 @@ DEEP = [
     ((7, 9, 11), (2, 3, 2), (1, 2, 3), (1, 1, 0), (2, 2, 3), False),
     ((4, 9, 5), (4, 9, 5), (1, 1, 1), (0, 0, 0), (1, 1, 1), False),
 ]
+# Sizes, and how many windows there are.
+SPREAD = [
+    ((8, 10), (4, 5)),
+    ((9, 21), (4, 6)),
+    ((7, 7), (1, 1)),
+    ((5, 9), (7, 20)),
+    ((40, 33), (3, 2)),
+    ((4, 6, 8), (2, 3, 4)),
+    ((5, 7, 9), (3, 9, 4)),
+    ((4, 9, 5), (1, 1, 1)),
+]
 # Chunks, tiles and results of a vector or two; rows that are made anew each time; places of 64 bits.
 LIMITS: list[dict[str, int]] = [
     {},
@@ -68,17 +77,14 @@ def numbers(shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def expected(x: Array, case: Any) -> tuple[Array, Array]:
-    sizes, kernel, stride, pad, dilation, ceil = case
-    places = reference.max_pool_indices(x, kernel, stride, pad, dilation, ceil)
-    flat = x.reshape(*x.shape[: -len(sizes)], -1)
-    found = np.take_along_axis(flat, places.reshape(*flat.shape[:-1], -1), -1)
-    return found.reshape(places.shape), places
+    if len(case) == 2:
+        return reference.adaptive_max_pool2d(x, case[1])
+    return reference.max_pool2d_with_indices(x, *case[1:])
 
 
 def pool(x: Array, case: Any, out: tuple[Array, Array]) -> Any:
-    sizes, kernel, stride, pad, dilation, ceil = case
-    operator = OPERATOR if len(sizes) == 2 else VOLUMES
-    return call(operator, (x,), (kernel, stride, pad, dilation, ceil), None, out)
+    operators = ADAPTIVE if len(case) == 2 else FIXED
+    return call(operators[len(case[0])], (x,), case[1:], None, out)
 
 
 def check(case: Any, lead: tuple[int, ...], dtype: Any, index: Any, layouts: Any) -> None:
@@ -100,7 +106,7 @@ def threads() -> Iterator[None]:
     poolgrad.set_num_threads(before)
 
 
-@pytest.mark.parametrize("case", PLANES + DEEP, ids=str)
+@pytest.mark.parametrize("case", PLANES + DEEP + SPREAD, ids=str)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_windows_and_limits(case: Any, limits: dict[str, int], monkeypatch: Any) -> None:
     for name, value in limits.items():
@@ -115,8 +121,10 @@ def test_windows_and_limits(case: Any, limits: dict[str, int], monkeypatch: Any)
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("index", INDEX_DTYPES, ids=str)
-@pytest.mark.parametrize("case", [PLANES[1], PLANES[6], DEEP[1]], ids=str)
+@pytest.mark.parametrize("case", [PLANES[1], PLANES[6], DEEP[1], SPREAD[1], SPREAD[6]], ids=str)
 def test_types_and_layouts(case: Any, index: Any, dtype: Any) -> None:
+    if case == SPREAD[1] and index != INDEX_DTYPES[1]:
+        pytest.skip("has indices of 64 bits only")
     for channels in (3, 9, 16):
         for layout in LAYOUTS:
             for layouts in (

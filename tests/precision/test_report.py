@@ -16,7 +16,8 @@ from poolgrad.precision import STANDARDS, comparing
 from poolgrad.precision.report import maps, pages
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-TYPES = [np.dtype(name) for name in ("float16", "float32", "float64", "int8", "int32", "int64")] + [BFLOAT16]
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "int64")
+TYPES = [np.dtype(name) for name in ("float16", "float32", "float64", *INTEGERS)] + [BFLOAT16]
 FAILS, MISMATCH = 0x80, 0xFF
 
 

@@ -19,7 +19,7 @@ from poolgrad.precision.limits import WITH_THIRD_PARTY
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = [np.dtype(name) for name in ("float16", "float32", "float64")] + [BFLOAT16]
-INTEGERS = [np.dtype("int8"), np.dtype("int32"), np.dtype("int64")]
+INTEGERS = [np.dtype(name) for name in ("int8", "uint8", "int16", "uint16", "int32", "int64")]
 BY_THE_RULES = [standard for standard in STANDARDS if not standard.endswith("_ttk")]
 
 
@@ -205,7 +205,7 @@ WRONG = [
     ),
     (np.ones(3, np.float32), np.ones(3, np.float16), "golden must be float32 or float64"),
     (np.ones(3, np.float32), np.ones(3, np.int32), "Convert one of them first"),
-    (np.ones(3, np.uint8), np.ones(3, np.uint8), "actual must be of one of the types .*; got uint8"),
+    (np.ones(3, np.uint32), np.ones(3, np.uint32), "actual must be of one of the types .*; got uint32"),
     (np.ones((2, 3)), np.ones((3, 2)), r"golden must have the shape of actual, \[2, 3\]; got \[3, 2\]"),
     (np.ones((1, 3)), np.ones(3), "must have the shape"),
 ]

@@ -211,12 +211,15 @@ class Windows:
     def has_empty(self) -> bool:
         """Does any of them hold no element at all?
 
-        Only a window that begins in the left padding can, and only if the dilation steps over the whole input;
-        then at most a few windows begin there, since ``out`` counts windows that fit.
+        The last one may, if there is much padding behind the input. Else only a window that begins in the padding
+        before it can, if all of it lies there, or if the dilation steps over the whole input; then at most a few
+        windows begin there, since ``out`` counts windows that fit.
         """
-        return self.dilation > self.size and any(
-            not self.places(o) for o in range(min(self.out, -(-self.pad // self.stride)))
-        )
+        if self.adaptive or self.out < 1:
+            return False
+        before = self.pad >= self.dilation * (self.kernel - 1) + 1 or self.dilation > self.size
+        some = range(min(self.out, -(-self.pad // self.stride))) if before else ()
+        return not self.places(self.out - 1) or any(not self.places(o) for o in some)
 
 
 def farthest_position(axes: tuple[Windows, ...]) -> int:

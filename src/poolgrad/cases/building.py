@@ -17,6 +17,7 @@ from ..contract.engine import Call, Value
 from ..contract.masks import mask_shape
 from ..contract.operator import Operator
 from ..contract.parameters import REQUIRED, Parameter, Role
+from ..contract.pooling import INTEGERS
 from ..contract.pooling import pooled_shape as shape_of_pooled
 from ..contract.support import OF_PLACES, support, where_maxima_stood
 from ..operators import find_operator
@@ -227,7 +228,7 @@ def make_tensor(
     if room == sizes and steps is None and not first:  # says nothing that the shape does not say
         room = None
     values = values or default_values(parameter)
-    _check_values(operator, parameter, values, at)
+    _check_values(operator, parameter, dtype, values, at)
     return CaseTensor(dtype, sizes, format, steps, first, room, values)
 
 
@@ -236,7 +237,7 @@ def default_values(parameter: Parameter) -> Values:
     return FORWARD if parameter.role in OF_PLACES and not parameter.output else DEFAULT_VALUES
 
 
-def _check_values(operator: Operator, parameter: Parameter, values: Values, at: str) -> None:
+def _check_values(operator: Operator, parameter: Parameter, dtype: str, values: Values, at: str) -> None:
     """Each kind of values is for some tensors only."""
     kinds, is_index = ["uniform", "constant", "normal"], parameter.role in OF_PLACES and not parameter.output
     if is_index:
@@ -245,8 +246,8 @@ def _check_values(operator: Operator, parameter: Parameter, values: Values, at: 
         kinds.append("forward")
     if values.kind not in kinds:
         raise BadCase(f"{at}: data: expected {', '.join(kinds[:-1])} or {kinds[-1]} values, got {values.kind}")
-    numbers = values.numbers
-    if is_index and (any(map(math.isnan, numbers)) or (values.kind == "constant" and math.isinf(numbers[0]))):
+    numbers, are_integers = values.numbers, is_index or dtype in INTEGERS
+    if are_integers and (any(map(math.isnan, numbers)) or (values.kind == "constant" and math.isinf(numbers[0]))):
         raise BadCase(f"{at}: data: expected integers, got {numbers}")
 
 

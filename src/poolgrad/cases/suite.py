@@ -67,8 +67,8 @@ class Suite:
 
         ``every`` changes all tensors, ``floats`` all but the indices. Shapes that are not said follow: those of outputs
         from the operator, as does the type of indices that it finds, those of indices from the gradient, those of masks
-        from the windows. ``values`` of a tensor may be a number, which all elements are then, or a kind of values.
-        ``status`` is what the case expects, success if it does not say.
+        from the windows. ``values`` of a tensor may be a number, which all elements are then, two as a range, or a kind
+        of values. ``status`` is what the case expects, success if it does not say.
         """
         every, floats = changes.pop("every", {}), changes.pop("floats", {})
         numbers = {key: changes.get(key, value) for key, value in self.numbers.items()}
@@ -373,4 +373,6 @@ class Suite:
 
 
 def _values(told: Any) -> Values:
+    if isinstance(told, tuple):
+        return Values("uniform", told)
     return Values(told) if isinstance(told, str) else Values("constant", (float(told),))

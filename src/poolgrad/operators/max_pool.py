@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,8 @@ def suite(cases: Suite) -> None:
     cases.layouts()
     for dtype in INTEGERS:
         why = f"{dtype} is compared as integers"
-        cases.overlapping(f"dtype-{dtype}", why, floats={"dtype": dtype}, product=A950.name)
+        wide = {"values": (-math.inf, math.inf)}  # all that there are
+        cases.overlapping(f"dtype-{dtype}", why, floats={"dtype": dtype}, self=wide, product=A950.name)
         window = {"kernelShape": (2, 2), "pads": (2, 0, 0, 2), "floats": {"dtype": dtype}}
         pooled(f"padding-only-{dtype}", f"padding is the least {dtype}", (1, 2, 5, 4), product=A950.name, **window)
     why = "pads for top, left, bottom, right"
