@@ -120,6 +120,10 @@ class Worker:
             dtype = np.dtype(dtypes[document.tensors[p.name].dtype])
             if p.role is Role.INDICES:
                 arrays[p.name] = self.numbers.integers(0, math.prod(shape[2:]), pooled).astype(dtype)
+            elif p.role is Role.MASK:
+                named = {q.python_name: numbers[q.name] for q in operator.numbers}
+                x = self.numbers.standard_normal(shape).astype(np.float32)
+                arrays[p.name] = poolgrad.max_pool2d_with_mask(x, **named, product=PRODUCT)[1]
             else:
                 size = shape if p.role is Role.INPUT else pooled
                 arrays[p.name] = self.numbers.standard_normal(size).astype(np.float32).astype(dtype)

@@ -93,7 +93,8 @@ def _fixed(random: np.random.Generator, operator: Operator) -> Windows | None:
     n = len(operator.axes)
     size, kernel, stride = _sizes(random, n, 10 if n == 2 else 6), _sizes(random, n, 5), _sizes(random, n, 4)
     padding = tuple(int(random.integers(0, k // 2 + 1)) for k in kernel)
-    dilation = _sizes(random, n, 3) if Role.DILATION in operator.by_role else (1,) * n
+    dilated = Role.DILATION in operator.by_role and Role.MASK not in operator.by_role
+    dilation = _sizes(random, n, 3) if dilated else (1,) * n
     ceil_mode = bool(random.integers(2))
     axes = zip(size, kernel, stride, padding, dilation, strict=True)
     out = tuple(reference.pooled_size(*axis, ceil_mode) for axis in axes)
@@ -129,13 +130,19 @@ def assert_golden(line: Line, found: dict[str, Array]) -> None:
         found = {name: np.moveaxis(array, -1, channels) for name, array in found.items()}
     numbers = {p.python_name: line[p.name] for p in operator.numbers if p.role is not Role.CUBE_MATH_TYPE}
     golden = found["golden"]
-    if Role.PLACES in operator.by_role:
-        values, indices = slow(found["self"], **numbers)
+    for p in operator.outputs[1:]:  # indices, or a mask
+        values, where = slow(found["self"], **numbers)
         assert golden.tobytes() == values.tobytes(), line
-        assert np.array_equal(found[f"golden_{operator.by_role[Role.PLACES].name}"], indices), line
+        assert np.array_equal(found[f"golden_{p.name}"], where), line
         return
     forward = Role.GRADIENT not in operator.by_role
     given = found["self" if forward else "gradOutput"]
+    if Role.MASK in operator.by_role:
+        assert np.array_equal(found["indices"], reference.max_pool2d_with_mask(found["self"], **numbers)[1]), line
+        found["indices"] = reference.max_pool_indices(found["self"], **numbers)
+        expected = slow(given, golden.shape, found["indices"])
+        assert golden.tobytes() == expected.astype(numpy_dtype(line["self"]["dtype"])).tobytes(), line
+        return
     if Role.INDICES in operator.by_role:
         _assert_indices(line, found, axes)
         expected = slow(given, golden.shape, found["indices"])

@@ -31,7 +31,8 @@ def words(operator: str, arguments: dict[str, object]) -> list[str]:
         value = arguments[parameter.name]
         name = option(parameter)
         if isinstance(value, T):
-            line += [f"{name}={','.join(map(str, value.shape))}:{value.dtype}:{value.format}"]
+            steps = "" if value.strides is None else f":strides={','.join(map(str, value.strides))}"
+            line += [f"{name}={','.join(map(str, value.shape))}:{value.dtype}:{value.format}{steps}"]
         elif isinstance(value, bool) or parameter.role is Role.CEIL_MODE:  # which is an integer for some
             line += [name if value else f"--no-{name[2:]}"]
         else:

@@ -34,6 +34,7 @@ def test_an_operator_has_many_names(operator) -> None:
     [
         ("AvgPool2dBackwards", "did you mean aclnnAvgPool2dBackward?"),
         ("max_pool2d_backward", "did you mean aclnnMaxPool2dWithIndicesBackward?"),
+        ("max_pool2d_mask_backward", "did you mean aclnnMaxPool2dWithMaskBackward?"),
         ("avgpool", "did you mean aclnnAvgPool2d?"),
     ],
 )

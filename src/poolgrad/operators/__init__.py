@@ -72,10 +72,11 @@ def _core(plain: str) -> str:
 def _closest(wanted: str) -> str | None:
     """The operator whose name is most alike, ours if several are; None if none is alike."""
 
-    def likeness(name: str) -> tuple[float, bool, float]:
+    def likeness(name: str) -> tuple[float, bool, bool, float]:
         plain = _plain(name)
         core = difflib.SequenceMatcher(None, _core(wanted), _core(plain)).ratio()
-        return core, name in REGISTRY, difflib.SequenceMatcher(None, wanted, plain).ratio()
+        usual = "mask" in wanted or "mask" not in plain  # indices are meant, unless somebody says otherwise
+        return core, name in REGISTRY, usual, difflib.SequenceMatcher(None, wanted, plain).ratio()
 
     best = max((*REGISTRY, *ABSENT), key=likeness)
     return best if likeness(best)[0] >= LEAST_LIKENESS else None

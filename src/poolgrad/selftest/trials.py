@@ -125,7 +125,7 @@ def _masks_of(operator: Operator) -> Iterator[Trial]:
         for dtype in FORMATS:
             for case in _FIXED if dtype.name in cell.dtypes else ():
                 trial = partial(run, operator, case, dtype, product)
-                yield Trial(f"{operator.python_name}, {dtype.name}, a mask of {word}, {case.name}", trial)
+                yield Trial(f"{operator.python_name}, {dtype.name}, int8 mask of {word}, {case.name}", trial)
 
 
 def _sample(operator: Operator) -> str | None:
