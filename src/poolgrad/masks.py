@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from .arrays import adapters
 from .base.dtypes import FLOAT32
+from .base.errors import AclnnError
 from .base.products import ANY, find_product
+from .base.status import ACLNN_ERR_PARAM_INVALID
 from .base.tensor import Tensor
 from .contract.checks import dtype_in, same
 from .contract.engine import Call, Check, enforce
@@ -220,9 +222,11 @@ def _given_out(result: Array, kind: Any, out: Any) -> Any:
     if out is None:
         return adapters.like(kind, result)
     target = adapters.describe(out, "out", "ND", output=True)
-    if (target.tensor.dtype.name, target.tensor.shape) != (result.dtype.name, result.shape):
-        got = f"{target.tensor.dtype.name}, {target.tensor.shape}"
-        raise TypeError(f"out must be an array of {result.dtype.name}, shape {result.shape}, got {got}.")
+    dtype, shape = target.tensor.dtype.name, target.tensor.shape
+    if (dtype, shape) != (result.dtype.name, result.shape) or not target.tensor.writable:
+        got = f"{dtype} of shape {shape}{'' if target.tensor.writable else ', read-only'}"
+        expected = f"a writable array of {result.dtype.name}, shape {result.shape}"
+        raise AclnnError(f"out: expected {expected}; got {got}.", status=ACLNN_ERR_PARAM_INVALID, parameter="out")
     adapters.note_write(out)
     adapters.write(target.owner, result)
     return out

@@ -32,7 +32,7 @@ def words(operator: str, arguments: dict[str, object]) -> list[str]:
         name = option(parameter)
         if isinstance(value, T):
             line += [f"{name}={','.join(map(str, value.shape))}:{value.dtype}:{value.format}"]
-        elif isinstance(value, bool):
+        elif isinstance(value, bool) or parameter.role is Role.CEIL_MODE:  # which is an integer for some
             line += [name if value else f"--no-{name[2:]}"]
         else:
             text = "null" if value is None else ",".join(map(str, value)) if isinstance(value, tuple) else value

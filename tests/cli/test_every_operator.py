@@ -36,7 +36,7 @@ def words(operator: Operator) -> list[str]:
         line += [option(p), text]
     for p in operator.numbers:
         value = sample.numbers.get(p.name)
-        if isinstance(value, bool):
+        if isinstance(value, bool) or p.role is Role.CEIL_MODE:  # which is an integer for some
             line += [option(p) if value else f"--no-{option(p)[2:]}"]
         elif value is not None:
             line += [option(p), ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]

@@ -273,6 +273,10 @@ def maximum(shape: tuple[int, ...], kernel: int, stride: int, pad: int, dtype: s
     return ("max", shape, kernel, stride, pad, dtype, last)
 
 
+def masked(shape: tuple[int, ...], kernel: int, stride: int, pad: int, dtype: str = "f4") -> Any:
+    return ("mask", shape, kernel, stride, pad, dtype, False)
+
+
 # For each kernel a call of many units, and one whose units are large planes if that kernel looks inside of them.
 CALLS = {
     "average_rows": [average((1, 1, 40, 500), 7, 5, 0), average((1, 1, 3, 30000), (1, 7), (1, 5), 0)],
@@ -297,6 +301,7 @@ CALLS = {
     "scatter_layers": [maximum((3, 8, 3, 96, 96), 3, 2, 1), maximum((1, 1, 5, 96, 96), 3, 2, 1)],
     "scatter_dense": [maximum((30, 8, 9, 9), 3, 1, 1), maximum((1, 1, 700, 700), 3, 1, 1)],
     "scatter_channels_last": [maximum((9, 6, 20, 20), 3, 2, 1, last=True), maximum((1, 6, 90, 90), 3, 2, 1, last=True)],
+    "scatter_mask": [masked((9, 6, 20, 21), 3, 2, 1), masked((1, 1, 99, 99), 3, 2, 1, "f2")],
     "scatter": [maximum((9, 6, 20, 21), 3, 2, 1, "f2", last=True), maximum((1, 1, 99, 99), 3, 2, 1, "f2", last=True)],
 }
 MANY = [(name, calls[0]) for name, calls in CALLS.items() if calls]
@@ -308,14 +313,17 @@ def windows(size: int, kernel: int, stride: int, pad: int) -> int:
 
 
 def data_of(call: Any) -> tuple[Array, Array]:
-    """Gradients, and indices of the windows' first elements."""
-    _, (n, c, *sizes), kernel, stride, pad, dtype, _ = call
+    """Gradients, and indices of the windows' first elements, or a mask of them that is not contiguous."""
+    kind, (n, c, *sizes), kernel, stride, pad, dtype, _ = call
     kernels, strides = ((k,) * len(sizes) if isinstance(k, int) else k for k in (kernel, stride))
     indices = np.zeros((), np.int64)
     for size, k, s in zip(sizes, kernels, strides, strict=True):
         indices = indices[..., None] * size + np.maximum(np.arange(windows(size, k, s, pad)) * s - pad, 0)
     grad = RANDOM.standard_normal((n, c, *indices.shape)).astype(dtype)
-    return grad, np.ascontiguousarray(np.broadcast_to(indices, grad.shape))
+    indices = np.ascontiguousarray(np.broadcast_to(indices, grad.shape))
+    if kind == "mask":
+        return grad, np.asfortranarray(poolgrad.indices_to_mask(indices, call[1], kernel, stride, pad))
+    return grad, indices
 
 
 def in_memory(array: Array, last: bool) -> Array:
@@ -332,6 +340,8 @@ def run_call(call: Any, data: tuple[Array, Array], out: Array) -> None:
     grad, indices = (in_memory(array, last) for array in data)
     if kind == "avg":
         poolgrad.avg_pool2d_backward(grad, shape, kernel, stride, pad, out=out)
+    elif kind == "mask":
+        poolgrad.max_pool2d_with_mask_backward(grad, shape, indices, kernel, stride, pad, out=out)
     elif len(shape) == 5:
         poolgrad.max_pool3d_with_argmax_backward(grad, shape, indices, kernel, stride, pad, out=out)
     else:

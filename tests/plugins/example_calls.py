@@ -11,7 +11,7 @@ import numpy as np
 
 from poolgrad.contract.operator import Operator
 from poolgrad.contract.parameters import Role
-from poolgrad.contract.support import Support, support
+from poolgrad.contract.support import OF_PLACES, Support, support
 from poolgrad.operators import REGISTRY
 from poolgrad.selftest import reference
 
@@ -25,15 +25,20 @@ def takes_indices(operator: str) -> bool:
     return Role.INDICES in REGISTRY[operator].by_role
 
 
+def takes_mask(operator: str) -> bool:
+    return any(p.role is Role.MASK for p in REGISTRY[operator].inputs)
+
+
 def has_maxima(operator: str) -> bool:
-    return takes_indices(operator) or Role.PLACES in REGISTRY[operator].by_role
+    maxima = any(p.role in OF_PLACES for p in REGISTRY[operator].tensors)
+    return maxima or Role.DILATION in REGISTRY[operator].by_role
 
 
 def is_forward(operator: str) -> bool:
     return Role.GRADIENT not in REGISTRY[operator].by_role
 
 
-WITH_INDICES = list(filter(takes_indices, REGISTRY))
+WITH_INDICES, WITH_MASK = list(filter(takes_indices, REGISTRY)), list(filter(takes_mask, REGISTRY))
 
 # How TTK describes the calls below: the format of all tensors, and a device that has the operator in every type.
 FORMAT = {operator.name: operator.default_format for operator in REGISTRY.values()}
@@ -53,7 +58,7 @@ SIZES, OUTS = (4, 6, 8), (2, 3, 4)
 # Windows that give these sizes: such that touch for averages, and such that overlap for maxima.
 TOUCHING = {Role.KERNEL: [2], Role.STRIDE: [], Role.PADDING: [0]}
 OVERLAPPING = {Role.KERNEL: [3], Role.STRIDE: [2], Role.PADDING: [1], Role.DILATION: [1]}
-OTHERS = {Role.CEIL_MODE: False, Role.COUNT_INCLUDE_PAD: True, Role.DIVISOR: 0}
+OTHERS = {Role.CEIL_MODE: False, Role.COUNT_INCLUDE_PAD: True, Role.DIVISOR: 0, Role.AUTO_PAD: 0}
 
 
 def numbers(shape: tuple[int, ...], dtype: Any = np.float32, seed: int = 0) -> Array:
@@ -73,6 +78,7 @@ def parameters(operator: str, dtype: Any = np.float32, index: Any = None) -> dic
     values[Role.CUBE_MATH_TYPE] = 0 if is_forward(operator) else 1  # which every type has there
     values[Role.RESULT] = np.full(outs if is_forward(operator) else sizes, 7, dtype)
     values |= {role: np.full(outs, -5, index or INDEX_TYPES[operator][0]) for role in (Role.INDICES, Role.PLACES)}
+    values[Role.MASK] = np.full((2, 3, 9, 64), -5, np.int8)  # of windows of 3 x 3, and up to 16 outputs
     return {p.name: values[p.role] for p in REGISTRY[operator].parameters}
 
 
@@ -95,7 +101,8 @@ def wanted_all(operator: str, given: dict[str, Any]) -> list[Array]:
         return [wanted(operator, given)]
     x = given[REGISTRY[operator].by_role[Role.INPUT].name]
     if has_maxima(operator):
-        return [maxima(operator, x), legal_indices(operator, x)][: len(REGISTRY[operator].outputs)]
+        where = legal_mask if Role.MASK in REGISTRY[operator].by_role else legal_indices
+        return [maxima(operator, x), where(operator, x)][: len(REGISTRY[operator].outputs)]
     result = np.empty((*x.shape[:2], *OUTS[2 - x.ndim :]))
     for place, window in _windows(operator, x):
         result[(..., *place)] = x[(..., *window)].astype(np.float64).mean((*range(2, x.ndim),))
@@ -106,7 +113,7 @@ def wanted(operator: str, given: dict[str, Any]) -> Array:
     """Each gradient goes to the elements of its window in equal shares, or to the maximum that is there."""
     grad, x = given["gradOutput"].astype(np.float64), given["self"]
     result = np.zeros(x.shape)
-    if takes_indices(operator):
+    if has_maxima(operator):
         planes = result.reshape(*grad.shape[:2], -1)
         for at, index in np.ndenumerate(legal_indices(operator, x)):
             planes[(*at[:2], index)] += grad[at]
@@ -128,6 +135,12 @@ def legal_indices(operator: str, x: Array) -> Array:
     return indices
 
 
+def legal_mask(operator: str, x: Array) -> Array:
+    """The same as devices keep it on which masks hold places: one behind the other, in four bytes each."""
+    places = b"".join(int(index).to_bytes(4, "little") for index in legal_indices(operator, x).flat)
+    return np.frombuffer(places.ljust(2 * 3 * 9 * 64, b"\0"), np.int8).reshape(2, 3, 9, 64)
+
+
 def maxima(operator: str, x: Array) -> Array:
     indices = legal_indices(operator, x)
     flat = np.take_along_axis(x.reshape(*x.shape[:2], -1), indices.reshape(*x.shape[:2], -1), -1)
@@ -137,7 +150,8 @@ def maxima(operator: str, x: Array) -> Array:
 def assert_wanted(operator: str, got: Sequence[Any], given: dict[str, Any], dtype: Any, index: Any = None) -> None:
     """Every output is what it is to be, with numbers of one type and indices of another."""
     for output, one, expected in zip(REGISTRY[operator].outputs, got, wanted_all(operator, given), strict=True):
-        assert_same(one, expected, (index or INDEX_TYPES[operator][0]) if output.role is Role.PLACES else dtype)
+        of_role = {Role.PLACES: index or INDEX_TYPES[operator][0], Role.MASK: np.int8}
+        assert_same(one, expected, of_role.get(output.role, dtype))
 
 
 def assert_same(got: Array, expected: Array, dtype: Any) -> None:

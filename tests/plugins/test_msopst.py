@@ -18,8 +18,10 @@ from plugins.example_calls import (
     assert_wanted,
     is_forward,
     legal_indices,
+    legal_mask,
     numbers,
     parameters,
+    takes_mask,
     wanted,
 )
 from plugins.stand_ins import msopst_run
@@ -75,7 +77,9 @@ def legal_call(operator: str, dtype: Any = np.float32) -> dict[str, Any]:
     given = parameters(operator, dtype)
     for output in REGISTRY[operator].outputs:
         del given[output.name]
-    if "indices" in given:
+    if takes_mask(operator):
+        given["indices"] = legal_mask(operator, given["self"])
+    elif "indices" in given:
         given["indices"] = legal_indices(operator, given["self"]).astype(np.int32)
     return given
 
@@ -105,7 +109,11 @@ def test_axes_of_forward_passes_lie_as_data_format_says(operator: str) -> None:
     given = legal_call(operator)
     channels_last = {n: last(v) if isinstance(v, np.ndarray) else v for n, v in given.items()}
     got = msopst_run(case_of(operator, channels_last, "y", data_format=f"N{REGISTRY[operator].axes}C"))
-    assert_wanted(operator, [np.moveaxis(one, -1, 1) for one in got], given, np.float32, np.int64)
+    moved = [
+        one if p.role is Role.MASK else np.moveaxis(one, -1, 1)
+        for p, one in zip(REGISTRY[operator].outputs, got, strict=True)
+    ]
+    assert_wanted(operator, moved, given, np.float32, np.int64)
 
 
 def test_formats_and_bits_are_understood() -> None:

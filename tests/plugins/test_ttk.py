@@ -17,6 +17,7 @@ from plugins.example_calls import (
     MAX,
     SOC,
     WITH_INDICES,
+    WITH_MASK,
     assert_same,
     assert_wanted,
     legal_indices,
@@ -68,7 +69,7 @@ def test_every_operator_is_found_and_no_standard_is_set() -> None:
     assert set(TTK.names) == set(REGISTRY)
     for api in REGISTRY:
         assert not hasattr(TTK.spec(api), "tolerance")
-        assert hasattr(TTK.spec(api), "customize_inputs") == (api in WITH_INDICES)
+        assert hasattr(TTK.spec(api), "customize_inputs") == (api in (*WITH_INDICES, *WITH_MASK))
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
@@ -82,6 +83,22 @@ def test_indices_are_written_where_they_stand(operator: str, index: Any) -> None
     assert np.array_equal(indices, legal_indices(operator, given["self"]))
     assert np.all(apart[..., 1] == -5)
     assert [id(value) for value in changed] == [id(value) for value in given.values()]
+
+
+@pytest.mark.parametrize("operator", WITH_MASK)
+@pytest.mark.parametrize("soc", ["Ascend910B", "Ascend910"])
+def test_masks_are_written_as_the_device_keeps_them(operator: str, soc: str) -> None:
+    """Of places on the one, of bits on the other; the gradient is the same."""
+    given = parameters(operator)
+    TTK.spec(operator).customize_inputs(*given.values(), tensor_formats=("NCHW",), short_soc_version=soc)
+    product = {"Ascend910B": "Atlas A2", "Ascend910": "Atlas training series"}[soc]
+    windows = {"kernel_size": 3, "stride": 2, "padding": 1, "product": product}
+    indices = poolgrad.mask_to_indices(given["indices"], given["self"], **windows)
+    assert np.array_equal(indices, legal_indices(operator, given["self"]))
+    for promote in (lambda value: value, promoted):
+        arguments = [promote(value) for value in given.values()]
+        (got,) = TTK.spec(operator).golden(*arguments, tensor_formats=("NCHW",), short_soc_version=soc)
+        assert_same(got, wanted(operator, given), arguments[0].dtype)
 
 
 def test_arguments_may_come_by_name_with_self_by_position_and_without_an_output() -> None:

@@ -18,7 +18,18 @@ FLOATS = {
     "float32": (24, -126, 127, "f", "I"),
     "float64": (53, -1022, 1023, "d", "Q"),
 }
-WIDTH = {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64, "int8": 8, "int32": 32, "int64": 64}
+WIDTH = {
+    "float16": 16,
+    "bfloat16": 16,
+    "float32": 32,
+    "float64": 64,
+    "int8": 8,
+    "uint8": 8,
+    "int16": 16,
+    "uint16": 16,
+    "int32": 32,
+    "int64": 64,
+}
 
 MIXED = {  # rtol, atol, cap
     "float16": (2**-9, 2**-9, 1e-1),

@@ -16,7 +16,10 @@ import poolgrad
 from poolgrad.precision import STANDARDS, Comparison
 
 TYPES: dict[str, np.dtype[Any]] = {
-    **{name: np.dtype(name) for name in ("float16", "float32", "float64", "int8", "int32", "int64")},
+    **{
+        name: np.dtype(name)
+        for name in ("float16", "float32", "float64", "int8", "uint8", "int16", "uint16", "int32", "int64")
+    },
     "bfloat16": np.dtype(ml_dtypes.bfloat16),
 }
 WIDER = {
@@ -24,7 +27,7 @@ WIDER = {
     "bfloat16": ["bfloat16", "float32", "float64"],
     "float32": ["float32", "float64"],
     "float64": ["float64"],
-    "int8": ["int8"],
+    **{name: [name] for name in ("int8", "uint8", "int16", "uint16")},
     "int32": ["int32", "int64"],
     "int64": ["int64"],
 }

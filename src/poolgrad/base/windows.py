@@ -150,13 +150,18 @@ def whole(size: int) -> Axis:
     return Axis(FIXED, size, size, 1, 1, 0, COUNT_ONE)
 
 
-def pooled_size(size: int, *, kernel: int, stride: int, pad: int, dilation: int = 1, ceil_mode: bool) -> int:
-    """How many windows fit the axis; zero or negative if none does.
+def pooled_size(
+    size: int, *, kernel: int, stride: int, pad: int, pad_after: int | None = None, dilation: int = 1, ceil_mode: bool
+) -> int:
+    """How many windows fit the axis; zero or negative if none does. Padding behind the input is as before it, unless it
+    is told.
 
     >>> [pooled_size(5, kernel=2, stride=2, pad=0, ceil_mode=ceil) for ceil in (False, True)]
     [2, 3]
+    >>> pooled_size(5, kernel=2, stride=2, pad=0, pad_after=1, ceil_mode=False)
+    3
     """
-    room = size + 2 * pad - dilation * (kernel - 1) - 1
+    room = size + pad + (pad if pad_after is None else pad_after) - dilation * (kernel - 1) - 1
     if not ceil_mode:
         return room // stride + 1
     out = (room + stride - 1) // stride + 1
@@ -168,7 +173,8 @@ def pooled_size(size: int, *, kernel: int, stride: int, pad: int, dilation: int 
 class Windows:
     """The windows along one axis, as a call describes them: ``out`` of them over ``size`` elements.
 
-    Adaptive ones follow from these two numbers alone. ``out`` is not positive where no window fits.
+    Adaptive ones follow from these two numbers alone. ``out`` is not positive where no window fits. Padding behind the
+    input shows in ``out``; which elements a window holds depends on the padding before it only.
     """
 
     size: int
@@ -178,6 +184,12 @@ class Windows:
     pad: int = 0
     dilation: int = 1
     adaptive: bool = False
+    pad_after: int | None = None  # behind the input, where that is not ``pad``, too
+
+    @property
+    def padded(self) -> int:
+        """The elements of the axis and its padding."""
+        return self.size + self.pad + (self.pad if self.pad_after is None else self.pad_after)
 
     def places(self, o: int) -> range:
         """The elements that window ``o`` holds."""
@@ -199,18 +211,21 @@ class Windows:
     def has_empty(self) -> bool:
         """Does any of them hold no element at all?
 
-        Only a window that begins in the left padding can, and only if the dilation steps over the whole input;
-        then at most a few windows begin there, since ``out`` counts windows that fit.
+        The last one may, if there is much padding behind the input. Else only a window that begins in the padding
+        before it can, if all of it lies there, or if the dilation steps over the whole input; then at most a few
+        windows begin there, since ``out`` counts windows that fit.
         """
-        return self.dilation > self.size and any(
-            not self.places(o) for o in range(min(self.out, -(-self.pad // self.stride)))
-        )
+        if self.adaptive or self.out < 1:
+            return False
+        before = self.pad >= self.dilation * (self.kernel - 1) + 1 or self.dilation > self.size
+        some = range(min(self.out, -(-self.pad // self.stride))) if before else ()
+        return not self.places(self.out - 1) or any(not self.places(o) for o in some)
 
 
 def farthest_position(axes: tuple[Windows, ...]) -> int:
     """No position, divisor or product that windows are computed from is larger: the elements of one padded plane, and
     what the formulas of adaptive windows multiply."""
-    padded = math.prod(w.size + 2 * w.pad for w in axes)
+    padded = math.prod(w.padded for w in axes)
     return max(padded, *((w.size + 1) * (w.out + 1) for w in axes if w.adaptive), 0)
 
 

@@ -17,8 +17,9 @@ from ..contract.engine import Call, Value
 from ..contract.masks import mask_shape
 from ..contract.operator import Operator
 from ..contract.parameters import REQUIRED, Parameter, Role
+from ..contract.pooling import INTEGERS
 from ..contract.pooling import pooled_shape as shape_of_pooled
-from ..contract.support import support, where_maxima_stood
+from ..contract.support import OF_PLACES, support, where_maxima_stood
 from ..operators import find_operator
 from ..precision.limits import ALIASES, STANDARDS
 from .model import DEFAULT_VALUES, FORWARD, BadCase, Case, CaseTensor, Number, Values, product_named
@@ -151,6 +152,8 @@ def _number_of(parameter: Parameter, numbers: Mapping[str, Any], where: str) -> 
         if isinstance(value, bool) or (is_int(value) and value in (0, 1)):
             return bool(value)
         raise BadCase(f"{where}: {name}: expected true or false, got {value!r}")
+    if parameter.role is Role.CEIL_MODE and isinstance(value, bool):  # of some operators it is an integer
+        return int(value)
     return optional_int(value, name, where) or 0
 
 
@@ -225,26 +228,26 @@ def make_tensor(
     if room == sizes and steps is None and not first:  # says nothing that the shape does not say
         room = None
     values = values or default_values(parameter)
-    _check_values(operator, parameter, values, at)
+    _check_values(operator, parameter, dtype, values, at)
     return CaseTensor(dtype, sizes, format, steps, first, room, values)
 
 
 def default_values(parameter: Parameter) -> Values:
     """What is in a tensor if nobody says: indices and masks are those of the forward pass."""
-    return FORWARD if parameter.role in (Role.INDICES, Role.MASK) else DEFAULT_VALUES
+    return FORWARD if parameter.role in OF_PLACES and not parameter.output else DEFAULT_VALUES
 
 
-def _check_values(operator: Operator, parameter: Parameter, values: Values, at: str) -> None:
+def _check_values(operator: Operator, parameter: Parameter, dtype: str, values: Values, at: str) -> None:
     """Each kind of values is for some tensors only."""
-    kinds, is_index = ["uniform", "constant", "normal"], parameter.role in (Role.INDICES, Role.MASK)
+    kinds, is_index = ["uniform", "constant", "normal"], parameter.role in OF_PLACES and not parameter.output
     if is_index:
         kinds[2:] = ["forward"] if parameter.role is Role.MASK else ["forward", "windows", "plane"]
     elif parameter.role is Role.GRADIENT and where_maxima_stood(operator):
         kinds.append("forward")
     if values.kind not in kinds:
         raise BadCase(f"{at}: data: expected {', '.join(kinds[:-1])} or {kinds[-1]} values, got {values.kind}")
-    numbers = values.numbers
-    if is_index and (any(map(math.isnan, numbers)) or (values.kind == "constant" and math.isinf(numbers[0]))):
+    numbers, are_integers = values.numbers, is_index or dtype in INTEGERS
+    if are_integers and (any(map(math.isnan, numbers)) or (values.kind == "constant" and math.isinf(numbers[0]))):
         raise BadCase(f"{at}: data: expected integers, got {numbers}")
 
 

@@ -179,7 +179,7 @@ def _fill(flat: Array, values: Values, random: Any, piece: Piece, pause: Callabl
         part = flat[at : at + BATCH]
         if values.kind == "normal":
             part[...] = np.clip(numbers.standard_normal(part.size) * deviation + mean, low, high)
-        elif flat.dtype.kind == "i":
+        elif flat.dtype.kind in "iu":
             part[...] = numbers.integers(int(bottom), int(top), part.size, endpoint=True)
         else:
             share = numbers.random(part.size)
@@ -188,7 +188,7 @@ def _fill(flat: Array, values: Values, random: Any, piece: Piece, pause: Callabl
 
 def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
     """The least and the greatest finite number; integers stay integers, which are exact."""
-    if dtype.kind == "i":
+    if dtype.kind in "iu":
         return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     return float(info.min), float(info.max)

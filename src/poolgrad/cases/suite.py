@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ..base.products import A2, PRODUCTS, TRAINING
+from ..base.products import A2, ANY, PRODUCTS, TRAINING
 from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION, ACLNN_ERR_PARAM_INVALID, ACLNN_ERR_PARAM_NULLPTR, ACLNN_SUCCESS
 from ..base.tensor import contiguous_strides
 from ..contract.operator import Operator
@@ -48,7 +48,8 @@ class Suite:
     def base(self, size: int = SIZE, format: str = "", **numbers: Number) -> None:
         """The legal call that all cases begin with."""
         self.numbers |= numbers
-        large = CaseTensor("float32", (2, 3, *[size] * self.axes), format or self.operator.default_format)
+        dtype = self.operator.by_role[Role.INPUT].dtype
+        large = CaseTensor(dtype, (2, 3, *[size] * self.axes), format or self.operator.default_format)
         small = replace(large, shape=(2, 3, *[size // WINDOW] * self.axes))
         of_role = {Role.GRADIENT: small, Role.INDICES: replace(small, dtype="int32", values=FORWARD)}
         if mask := mask_of(self.operator, large, self.numbers) if Role.MASK in self.operator.by_role else None:
@@ -66,8 +67,8 @@ class Suite:
 
         ``every`` changes all tensors, ``floats`` all but the indices. Shapes that are not said follow: those of outputs
         from the operator, as does the type of indices that it finds, those of indices from the gradient, those of masks
-        from the windows. ``values`` of a tensor may be a number, which all elements are then, or a kind of values.
-        ``status`` is what the case expects, success if it does not say.
+        from the windows. ``values`` of a tensor may be a number, which all elements are then, two as a range, or a kind
+        of values. ``status`` is what the case expects, success if it does not say.
         """
         every, floats = changes.pop("every", {}), changes.pop("floats", {})
         numbers = {key: changes.get(key, value) for key, value in self.numbers.items()}
@@ -137,16 +138,17 @@ class Suite:
         """Windows of every kind; some operators take no kernel that is larger than the input."""
         pooled, last, windows, ones = self.pooled, self.last, self.windows, (1,) * self.axes
         kernel, stride, pad, ceil = self.names(Role.KERNEL, Role.STRIDE, Role.PADDING, Role.CEIL_MODE)
+        ceil_mode = {ceil: True if isinstance(self.numbers[ceil], bool) else 1}
         self.overlapping("overlap", "an element is in many windows")
         pooled("padding", "windows that reach into the padding", (1, 2, *last(7, 9, 8)), **windows(3, 2, 1))
         eight = (2, 3, *last(8, 8, 8))
-        pooled("ceil", "ceil mode's last window is cut off", eight, **windows(3, 3, 0), **{ceil: True})
+        pooled("ceil", "ceil mode's last window is cut off", eight, **windows(3, 3, 0), **ceil_mode)
         why = "a ceil-mode window that would begin in the right padding is dropped"
-        pooled("ceil-dropped", why, (2, 3, *last(4, 4, 4)), **windows(2, 3, 1), **{ceil: True})
+        pooled("ceil-dropped", why, (2, 3, *last(4, 4, 4)), **windows(2, 3, 1), **ceil_mode)
         why = "arrays of one value hold for all axes"
         pooled("lengths-1", why, (2, 3, *last(9, 9, 9)), **{kernel: (3,), stride: (2,), pad: (1,)})
         empty = {kernel: last(3, 3, 2), stride: ()}
-        pooled("stride-empty", f"an empty {stride} means {kernel}", (2, 3, *last(9, 9, 6)), **empty)
+        pooled("stride-empty", f"{stride} may be empty", (2, 3, *last(9, 9, 6)), **empty)
         left = "get 0" if self.names(Role.GRADIENT) else "nobody reads"
         why = f"a stride beyond the kernel leaves elements that {left}"
         pooled("gaps", why, (1, 2, *last(11, 11, 11)), **{stride: last(4, 5, 4)})
@@ -186,8 +188,9 @@ class Suite:
 
     def halves(self, *dtypes: str, **changes: Any) -> None:
         for dtype in dtypes or ("float16", "bfloat16"):
-            found = Role.PLACES in self.operator.by_role
-            why = f"{dtype} is compared as it is" if found else f"{dtype} is summed in float32 and rounded once"
+            has = self.operator.by_role
+            compared = Role.GRADIENT not in has and (Role.PLACES in has or Role.DILATION in has)
+            why = f"{dtype} is compared as it is" if compared else f"{dtype} is summed in float32 and rounded once"
             self.overlapping(f"dtype-{dtype}", why, floats={"dtype": dtype}, **changes)
 
     def averages(self) -> None:
@@ -214,7 +217,7 @@ class Suite:
         """Numbers of every kind, and indices, where these are given."""
         add, (x,) = self.add, self.names(Role.INPUT)
         add("nan", "NaN is the maximum of its window", **{x: {"values": math.nan}})
-        why = "where all is -Inf an index still points into its window"
+        why = "where all is -Inf so is the maximum, and an index still points into its window"
         add("minus-inf", why, **{x: {"values": -math.inf}})
         why = "all elements are equal: the first of each window is the maximum"
         self.overlapping("equal", why, **{x: {"values": 1.0}})
@@ -299,7 +302,8 @@ class Suite:
             refused(f"rank-{rank}", f"rank {rank}", every={"shape": (1, *shapes[x])[-rank:]})
         refused("int64-size", "a size beyond 64 bits", **{x: {"shape": (*shapes[x][:-1], 2**63)}})
         refused("size-negative", "a negative size", **{x: {"shape": (*shapes[x][:-2], -SIZE, SIZE)}})
-        refused("dtype-int32", "integers are not pooled", floats={"dtype": "int32"})
+        if "int32" not in support(self.operator, ANY).dtypes:
+            refused("dtype-int32", "integers are not pooled", floats={"dtype": "int32"})
         product = self.operator.products[0]
         if "float64" not in support(self.operator, product).dtypes:
             refused("dtype-float64", "no product has float64", floats={"dtype": "float64"}, product=product.name)
@@ -313,7 +317,8 @@ class Suite:
         for role, word in words.items():
             for name in self.names(role):
                 if role not in OF_PLACES:
-                    refused(f"dtype-of-{word}", f"{name} and {x} differ in dtype", **{name: {"dtype": "float16"}})
+                    other = "float16" if self.tensors[x].dtype == "float32" else "float32"
+                    refused(f"dtype-of-{word}", f"{name} and {x} differ in dtype", **{name: {"dtype": other}})
                 if role is not Role.GRADIENT:
                     why, longer = (
                         f"{name} is longer than what it belongs to",
@@ -322,14 +327,14 @@ class Suite:
                     refused(f"shape-of-{word}", why, **{name: {"shape": longer}})
                 refused(f"rank-of-{word}", f"{name} has rank {self.axes + 1}", **{name: {"shape": shapes[name][1:]}})
 
-    def refused_windows(self) -> None:
+    def refused_windows(self, *may_be_empty: str) -> None:
         """Numbers that no fixed windows have, and gradients that do not fit them."""
         refused, axes = self.refused, self.axes
         arrays = self.names(Role.KERNEL, Role.STRIDE, Role.PADDING, Role.DILATION)
         kernel, stride, pad, *_ = arrays
         for name in arrays:
             refused(f"{name}-length", f"{name} has {axes + 1} values", **{name: (1,) * (axes + 1)})
-            if name != stride:  # of which that means the kernel
+            if name not in (stride, *may_be_empty):
                 refused(f"{name}-empty", f"{name} has no value", **{name: ()})
         refused("int64-kernel", "a number beyond 64 bits", **{kernel: (2**63,) * axes})
         refused("kernel-zero", "a kernel of 0", **{kernel: (0,) * axes})
@@ -368,4 +373,6 @@ class Suite:
 
 
 def _values(told: Any) -> Values:
+    if isinstance(told, tuple):
+        return Values("uniform", told)
     return Values(told) if isinstance(told, str) else Values("constant", (float(told),))

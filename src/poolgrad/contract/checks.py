@@ -399,8 +399,9 @@ def positive(parameter: Parameter, *, on: Products = EVERYWHERE) -> Check:
     )
 
 
-def not_negative(parameter: Parameter) -> Check:
-    return each(parameter, f"{parameter.name}-negative", "values of at least 0", lambda v: v < 0, "Use 0 or more.")
+def not_negative(parameter: Parameter, *, source: str = DOCUMENT) -> Check:
+    key, says = f"{parameter.name}-negative", "values of at least 0"
+    return each(parameter, key, says, lambda v: v < 0, "Use 0 or more.", source=source)
 
 
 def at_most_half(parameter: Parameter, whole: Parameter, *, source: str = DOCUMENT) -> Check:
@@ -439,3 +440,13 @@ def between(parameter: Parameter, low: int, high: int, *, on: Products = EVERYWH
         return Broken(name, f"{low} to {high}", str(call.number(name)), f"Use a value from {low} to {high}.")
 
     return Check(f"{name}-range", f"{name} is {low} to {high}", test, on=on)
+
+
+def is_zero(parameter: Parameter) -> Check:
+    """Of a number that could mean more, and does not."""
+    name = parameter.name
+
+    def test(call: Call) -> Broken | None:
+        return Broken(name, "0", str(call.number(name)), "Use 0.") if call.number(name) else None
+
+    return Check(f"{name}-zero", f"{name} is 0", test)

@@ -29,6 +29,7 @@ class Role(Enum):
     COUNT_INCLUDE_PAD = "whether padding counts in divisors"
     DIVISOR = "what to divide by instead of a window's size"
     CUBE_MATH_TYPE = "the type of the computation"
+    AUTO_PAD = "how padding is found that is not given"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,3 +118,4 @@ _HELP = "Divide by this instead of the window's size; 0, which is none, if absen
 DIVISOR = Parameter("divisorOverride", Role.DIVISOR, "int64_t", "divisor_override", _HELP, 0, optional=True)
 _HELP = "0 KEEP_DTYPE, 1 ALLOW_FP32_DOWN_PRECISION, 2 USE_FP16, 3 USE_HF32; 0 if absent."
 CUBE = Parameter("cubeMathType", Role.CUBE_MATH_TYPE, "int8_t", "cube_math_type", _HELP, 0)
+AUTO_PAD = Parameter("autoPad", Role.AUTO_PAD, "const int64_t", "auto_pad", "0, padding as it is given, if absent.", 0)

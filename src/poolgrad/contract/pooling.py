@@ -23,6 +23,7 @@ ON_PRODUCTS = frozenset(PRODUCTS)
 
 HALVES_AND_FLOAT = ("float32", "float16", "bfloat16")
 EVERY_FLOAT = ("float64", *HALVES_AND_FLOAT)
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "int64")  # that can be pooled
 
 PRIVATE_FORMATS = ("NC1HWC0", "FRACTAL_Z", "NC1HWC0_C04", "FRACTAL_NZ", "NDC1HWC0", "FRACTAL_Z_3D")
 PUBLIC_FORMATS = tuple(name for name in FORMATS if name not in (*PRIVATE_FORMATS, "UNDEFINED"))
@@ -47,13 +48,34 @@ def layout_of(call: Call) -> str:
 def fixed_windows(call: Call) -> tuple[Windows, ...]:
     """Windows of one size at fixed distances; without a stride, side by side."""
     axes = len(call.operator.axes)
-    kernel, pad = spread(call.ints(Role.KERNEL), axes), spread(call.ints(Role.PADDING), axes)
     stride = spread(call.ints(Role.STRIDE if call.value(Role.STRIDE) else Role.KERNEL), axes)
+    kernel, pad = spread(call.ints(Role.KERNEL), axes), spread(call.ints(Role.PADDING), axes)
     dilation = spread(call.ints(Role.DILATION), axes) if Role.DILATION in call.operator.by_role else (1,) * axes
     ceil_mode = bool(call.value(Role.CEIL_MODE))
     return tuple(
         Windows(size, pooled_size(size, kernel=k, stride=s, pad=p, dilation=d, ceil_mode=ceil_mode), k, s, p, d)
         for size, k, s, p, d in zip(spatial_sizes(call, Role.INPUT), kernel, stride, pad, dilation, strict=True)
+    )
+
+
+def both_pads(call: Call) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Padding before and behind each axis: none, one number for all, one for both sides of each axis, or all those
+    before and then all those behind."""
+    values, axes = call.ints(Role.PADDING) or (0,), len(call.operator.axes)
+    if len(values) == 2 * axes:
+        return values[:axes], values[axes:]
+    return spread(values, axes), spread(values, axes)
+
+
+def windows_with_both_pads(call: Call) -> tuple[Windows, ...]:
+    """Windows of one size at fixed distances whose padding may differ from side to side; without a stride, one begins
+    at every element."""
+    axes, ceil_mode = len(call.operator.axes), bool(call.value(Role.CEIL_MODE))
+    kernel, stride = spread(call.ints(Role.KERNEL), axes), spread(call.ints(Role.STRIDE) or (1,), axes)
+    numbers = zip(spatial_sizes(call, Role.INPUT), kernel, stride, *both_pads(call), strict=True)
+    return tuple(
+        Windows(n, pooled_size(n, kernel=k, stride=s, pad=p, pad_after=q, ceil_mode=ceil_mode), k, s, p, pad_after=q)
+        for n, k, s, p, q in numbers
     )
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TypeVar
 
-from .record import FEW_WINDOWS, LAYERS, LAYERS_IN_ONE_PASS
+from .record import FEW_WINDOWS, INTEGER_MAXIMA, LAYERS, LAYERS_IN_ONE_PASS
 
 Loaded = TypeVar("Loaded")
 
@@ -99,8 +99,12 @@ _MODULES = {
     **dict.fromkeys(FEW_WINDOWS, "average.few_windows"),
     **dict.fromkeys((*LAYERS, *LAYERS_IN_ONE_PASS), "average.layers"),
     "pool_average": "forward.averages",
+    "pool_average_pixels": "forward.pixels",
     "pool_max": "forward.maxima",
+    "pool_max_values": "forward.maxima",
+    **dict.fromkeys(INTEGER_MAXIMA.values(), "forward.integers"),
     "pool_max_bits": "forward.mask_bits",
+    "pool_max_pixels": "forward.pixels",
     "max_channels_last": "maximum.channels_last",
     "max_channels_last_k2s2": "maximum.channels_last_blocks",
     "max_channels_last_k3s1": "maximum.channels_last_blocks",

@@ -32,6 +32,9 @@ FEW_WINDOWS = {
 LAYERS = {name.replace("few_windows", "layers"): windows for name, windows in FEW_WINDOWS.items()}
 LAYERS_IN_ONE_PASS = ("average_layers_k3s1", "average_layers_k3s2", "average_layers_k3s2_odd")
 
+# Maxima of integers: a kernel for each type.
+INTEGER_MAXIMA = {name: f"pool_max_{name}" for name in ("int8", "uint8", "int16", "uint16", "int32", "int64")}
+
 _AXIS_FIELDS = ("rule", "size", "out", "kernel", "stride", "pad", "counting", "dilation")  # for D, H, W
 _STEP_FIELDS = ("grad_steps", "index_steps", "result_steps")  # bytes, for N, C, D, H, W
 _NUMBER_FIELDS = (

@@ -53,8 +53,7 @@ def suite(cases: Suite) -> None:
     small = {name: {"shape": (2, 4, 4, 3)} for name in (OUT.name, INDICES.name)}
     why = "NHWC: an index still means h*W+w in one plane"
     add("NHWC", why, every={"format": "NHWC"}, self={"shape": (2, 8, 8, 3)}, **small)
-    anything = {OUT.name: {"shape": (5, 1)}, INDICES.name: {"shape": (5, 1)}}
-    add("empty-batch", "with nothing to do, shapes are not compared", self={"shape": (0, 3, 8, 8)}, **anything)
+    add("empty-batch", "an empty batch is a success with nothing to do", self={"shape": (0, 3, 8, 8)})
     empty: dict[str, Any] = {"self": {"shape": (0, 8, 8)}, "every": {"format": "ND"}}
     add("empty-channels-rank-3", "the first axis may be empty, and then no format is wrong", **empty)
     cases.refusals()

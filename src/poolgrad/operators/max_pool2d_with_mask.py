@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..base.products import A2, A3, A950, INFERENCE, TRAINING
+from ..base.products import A2, A3, A200I, A950, INFERENCE, TRAINING
 from ..contract.checks import (
     at_most_half,
     contiguous,
@@ -62,6 +62,7 @@ def suite(cases: Suite) -> None:
     cases.refused_windows()
     cases.refused_formats("NC1HWC0", "NHWC")
     cases.formats_differ("ND", "self", "out")
+    refused("product-200I", "the product does not have the operator", product=A200I.name)
     refused("dilation", "dilation is 1 only", dilation=(2, 1))
     refused("NCL-of-rank-4", "NCL has three axes", every={"format": "NCL"})
     refused("mask-uint8", "a mask is of int8", indices={"dtype": "uint8"})

@@ -67,6 +67,9 @@ def suite(cases: Suite) -> None:
     refused("mask-uint8", "a mask is of int8", indices={"dtype": "uint8"})
     refused("bfloat16-training", "the training series lack it", floats={"dtype": "bfloat16"}, product=TRAINING.name)
     refused("empty-channels", "only the batch may be empty", self={"shape": (2, 0, 8, 8)})
+    large: dict[str, Any] = {"self": {"shape": (1, 1, 2**16, 2**16)}, "gradOutput": {"shape": (1, 1, 2**16, 1)}}
+    why, rows = "an index of 32 bits can't name all places", {"kernelSize": (1, 2**16), "stride": (1, 2**16)}
+    refused("plane-int32", why, product=A2.name, **large, **rows)
 
 
 OPERATOR = Operator(

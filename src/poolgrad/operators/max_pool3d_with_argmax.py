@@ -56,8 +56,7 @@ def suite(cases: Suite) -> None:
     cases.layouts()
     add("ND", "format ND with rank 5", every={"format": "ND"})
     add("empty-batch", "an empty batch is a success with nothing to do", self={"shape": (0, 3, 8, 8, 8)})
-    why = "any axis may be empty, and then outputs are not looked at"
-    add("empty-rows", why, self={"shape": (2, 3, 8, 0, 8)}, out={"shape": (2, 3, 4, 4, 4)}, indices={"shape": (7,)})
+    add("empty-rows", "any axis may be empty", self={"shape": (2, 3, 8, 0, 8)})
     _ascend_950(cases)
     cases.refusals()
     cases.refused_windows()

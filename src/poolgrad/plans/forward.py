@@ -10,7 +10,7 @@ from ..base.windows import COUNT_ONE, FIXED, Axis, whole
 from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import layout_of
-from ..kernels.record import LANES, RECORD
+from ..kernels.record import INTEGER_MAXIMA, LANES, READ_FLOATS, RECORD
 from . import plan as plans
 from .average import MOVES, ROUNDINGS, Axes, axes_of, divisor_of, has_large_divisors
 from .plan import CODES, Plan, Record, compute_dtype, parts_for, power_of_two
@@ -20,17 +20,24 @@ LARGEST_PLANE = 2**31 - 1
 # Columns of the input and of the result that are worked on at once, and rows of windows that are kept at most: with
 # more of them each is made, added and forgotten.
 CHUNK, TILE, RESULTS, MOST_ROWS_KEPT = 512, 1024, 256, 32
+# Kernels for channels that lie side by side, by those for anything.
+BY_PIXELS = {"pool_average": "pool_average_pixels", "pool_max": "pool_max_pixels"}
 
 
 def plan_maximum(call: Call, threads: int) -> Plan:
     """Maxima of the windows of one to three axes, and where they stand."""
     windows, record = call.operator.windows(call), np.zeros(1, RECORD)
     depth, rows, columns = (*[whole(1)] * (3 - len(windows)), *(w.axis(COUNT_ONE) for w in windows))
-    record["vectors"], record["index_code"] = 2, CODES[call.tensor(Role.PLACES).dtype]
+    places = call.operator.by_role.get(Role.PLACES)
+    record["vectors"], record["index_code"] = 2 if places else 1, CODES[call.tensor(places).dtype] if places else 0
     record["dilation"] = [*[1] * (3 - len(windows)), *(w.dilation for w in windows)]
+    dtype, axes = call.tensor(Role.RESULT).dtype, (depth, rows, columns)
+    if places is None:
+        kernel = INTEGER_MAXIMA.get(dtype.name, "pool_max_values")
+        return _plan(call, threads, kernel, compute_dtype(dtype), record, axes, in_vectors=True)
     wide = depth.size * rows.size * columns.size > LARGEST_PLANE
-    compute = FLOAT64.name if wide else compute_dtype(call.tensor(Role.RESULT).dtype)
-    return _plan(call, threads, "pool_max", compute, record, (depth, rows, columns), not wide)
+    compute = FLOAT64.name if wide else compute_dtype(dtype)
+    return _plan(call, threads, "pool_max", compute, record, axes, not wide)
 
 
 def plan_average(call: Call, threads: int) -> Plan:
@@ -53,7 +60,7 @@ def _plan(call: Call, threads: int, kernel: str, compute: str, record: Record, a
         return Plan(call, "", compute, record, names, 0, 1, 0, 0)
     tensors = [source, *(call.tensor(p) for p in outputs)]
     planes, sizes = [as_planes(tensor, layout) for tensor in tensors], [tensor.dtype.itemsize for tensor in tensors]
-    record["code"], record["itemsize"] = CODES[target.dtype], np.dtype(compute).itemsize
+    record["code"], record["itemsize"] = CODES.get(target.dtype, 0), np.dtype(compute).itemsize
     record["empty"] = columns.rule == FIXED and (columns.stop(0) <= 0 or columns.start(columns.out - 1) >= columns.size)
     for name in ("rule", "size", "out", "kernel", "stride", "pad", "counting"):
         record[name] = [getattr(axis, name) for axis in axes]
@@ -61,7 +68,7 @@ def _plan(call: Call, threads: int, kernel: str, compute: str, record: Record, a
         record[name] = of.steps
     batch, channels = planes[0].shape[:2]
     record["planes"], record["channels"] = batch * channels, channels
-    groups, moves = -(-batch * channels // LANES), MOVES[target.dtype]
+    groups, moves = -(-batch * channels // LANES), MOVES.get(target.dtype, READ_FLOATS)
     if not in_vectors:
         pass  # element by element
     elif channels >= LANES and all(of.steps[1] == size for of, size in zip(planes, sizes, strict=True)):
@@ -69,9 +76,14 @@ def _plan(call: Call, threads: int, kernel: str, compute: str, record: Record, a
         groups = batch * -(-channels // LANES)
     else:
         _move_rows(record, planes, sizes, moves)
+    by_pixels = record["pixel"] and kernel in BY_PIXELS and not record["large_divisors"]
+    if by_pixels and not any(w.has_empty for w in call.operator.windows(call)):
+        kernel, groups = BY_PIXELS[kernel], batch
     units = groups * depth.out * rows.out if target.count else 0
     parts = parts_for(threads, max(units, 1), *tensors)
-    floats, integers = _scratch(record, axes, min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts))
+    floats = integers = 0
+    if kernel not in BY_PIXELS.values():
+        floats, integers = _scratch(record, axes, min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts))
     return Plan(call, kernel if units else "", compute, record, names, units, parts, floats, integers)
 
 

@@ -80,7 +80,8 @@ class Plan:
 
 
 def compute_dtype(storage: DType) -> str:
-    return FLOAT64.name if storage is FLOAT64 else FLOAT32.name
+    """Halves are computed in float32. Integers are compared as they are, in lanes as wide as floats."""
+    return FLOAT64.name if storage in (FLOAT64, INT64) else FLOAT32.name
 
 
 def parts_for(threads: int, units: int, *tensors: Tensor) -> int:

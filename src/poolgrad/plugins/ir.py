@@ -122,7 +122,8 @@ def documented(layout: Layout, renamed: Mapping[str, Any], named: Mapping[str, A
     """A call in C's axes and numbers, from its arguments by the names of C and by those that it came with."""
     operator, arguments = layout.operator, dict(renamed)
     said = {_documented_name(operator, name): name for name in named}
-    for name in (p.name for p in operator.inputs if p.name in arguments):
+    # The axes of a mask are no planes, and lie in the same order always.
+    for name in (p.name for p in operator.inputs if p.name in arguments and p.role is not Role.MASK):
         if said.get(name) == SHAPE:
             arguments[name] = layout.shape(_ints(SHAPE, named[SHAPE]), SHAPE)
         else:

@@ -54,7 +54,8 @@ def _expected(operator: Operator, tensors: tuple[Any, ...], named: dict[str, Any
     _check_names(operator, named, arguments)
     if ir.is_spoken(operator, values):
         layout = ir.layout_of(operator, arguments[operator.inputs[0].name].ndim, values, formats)
-        return [layout.back(result) for result in golden(operator, ir.documented(layout, arguments, values))]
+        results = zip(operator.outputs, golden(operator, ir.documented(layout, arguments, values)), strict=True)
+        return [result if p.role is Role.MASK else layout.back(result) for p, result in results]
     format = next((format for format in ir.CHANNELS_LAST if format in formats), None)
     return golden(operator, arguments, formats={p.name: format for p in operator.tensors} if format else None)
 

@@ -95,6 +95,7 @@ __spec__ = {  # type: ignore[assignment] # Python has another use for this name,
     "aclnnAvgPool2dBackward": "AvgPool2dBackward",
     "aclnnAvgPool3d": "AvgPool3d",
     "aclnnAvgPool3dBackward": "AvgPool3dBackward",
+    "aclnnMaxPool": "MaxPool",
     "aclnnMaxPool2dWithIndices": "MaxPool2dWithIndices",
     "aclnnMaxPool2dWithIndicesBackward": "MaxPool2dWithIndicesBackward",
     "aclnnMaxPool2dWithMask": "MaxPool2dWithMask",
@@ -150,6 +151,10 @@ class AvgPool3d(_Golden):
 
 class AvgPool3dBackward(_Golden):
     operator = "aclnnAvgPool3dBackward"
+
+
+class MaxPool(_Golden):
+    operator = "aclnnMaxPool"
 
 
 class MaxPool2dWithIndices(_Golden):

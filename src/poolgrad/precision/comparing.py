@@ -28,7 +28,10 @@ _WIDER = {
     "bfloat16": ("bfloat16", "float32", "float64"),
     "float32": ("float32", "float64"),
     "float64": ("float64",),
-    "int8": ("int8",),  # bytes of masks
+    "int8": ("int8",),
+    "uint8": ("uint8",),
+    "int16": ("int16",),
+    "uint16": ("uint16",),
     "int32": ("int32", "int64"),
     "int64": ("int64",),
 }
@@ -210,7 +213,7 @@ def position(tensors: Tensors, place: int | None) -> Position | None:
         return None
     actual, golden = (array.flat[place : place + 1].astype(array.dtype.newbyteorder("=")) for array in tensors.all[:2])
     errors = measure(actual, golden)
-    number = int if actual.dtype.kind == "i" else float
+    number = int if actual.dtype.kind in "iu" else float
     return Position(
         coordinates=tuple(int(c) for c in np.unravel_index(place, tensors.actual.shape)),
         actual=number(actual[0]),

@@ -55,7 +55,7 @@ quiet = np.errstate(all="ignore")
 @quiet
 def measure(actual: Block, golden: Block) -> Errors:
     """Compare two blocks; the golden one is of the same type or of a wider one."""
-    are_integers = actual.dtype.kind == "i"
+    are_integers = actual.dtype.kind in "iu"
     stored = golden if are_integers or golden.dtype == actual.dtype else round_to(golden, actual.dtype)
     a, g = actual.astype(np.float64), golden.astype(np.float64)
     if stored is not golden:
@@ -108,7 +108,7 @@ def _bits(values: Block) -> npt.NDArray[Any]:
 
 def _order(values: Block) -> npt.NDArray[np.int64]:
     """Whole numbers that count the representable values; both zeros are 0."""
-    if values.dtype.kind == "i":
+    if values.dtype.kind in "iu":
         return values.astype(np.int64)
     bits = _bits(values)
     size = (bits & np.iinfo(bits.dtype).max).astype(np.int64)

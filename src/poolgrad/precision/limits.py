@@ -12,6 +12,8 @@ STANDARDS = (
 WITH_THIRD_PARTY = ("cross_check", "cross_check_ttk")
 ALIASES = {"mix_tolerance": "mixed"}
 LEVELS = ("L0", "L1", "L2")
+# Of these nothing is tolerated.
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "int64")
 
 # Added to the golden's size wherever a relative error is taken, so that a golden 0 divides too.
 RELATIVE_FLOOR = 1e-7
@@ -62,9 +64,7 @@ MIXED = {
     "float32": _MIXED_FLOAT32,
     "HF32": MixedLimits(rtol=2**-9, atol=2**-10, cap=1e-1),
     "float64": _MIXED_FLOAT32,
-    "int8": _EXACT,
-    "int32": _EXACT,
-    "int64": _EXACT,
+    **dict.fromkeys(INTEGERS, _EXACT),
 }
 # TTK has one limit for all elements, the cap or 32 ULP of 1.0: in every type the cap is the larger one.
 MIXED_TTK = {row: limits._replace(max_ulp=None) for row, limits in MIXED.items()}
@@ -73,7 +73,7 @@ STAT_REL_ERR = {row: StatLimits(threshold, 10 * threshold) for row, threshold in
 CLOSE = {
     **dict.fromkeys(("float16", "bfloat16"), CloseLimits(1e-3, 1e-3)),
     **dict.fromkeys(("float32", "HF32", "float64"), CloseLimits(1e-4, 1e-4)),
-    **dict.fromkeys(("int8", "int32", "int64"), CloseLimits(0, 0, 0)),
+    **dict.fromkeys(INTEGERS, CloseLimits(0, 0, 0)),
 }
 COSINE_DISTANCE = 0.01
 CROSS_SMALL = {

@@ -433,6 +433,38 @@ def max_pool2d_with_indices(
 max_pool3d_with_argmax = max_pool2d_with_indices
 
 
+def max_pool(
+    x: Array,
+    kernel_shape: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    dilations: Sequence[int] = (),
+    ceil_mode: bool = False,
+) -> Array:
+    """The maxima of fixed windows; padding, before the axes and then behind them, counts as the least number of all.
+
+    >>> max_pool(np.array([[[1, 3], [2, 0]]]), (1, 2), (1, 1), (0, 0, 0, 1)).tolist()
+    [[[3, 3], [2, 0]]]
+    """
+    least = -math.inf if x.dtype.kind not in "iu" else np.iinfo(x.dtype).min
+    before, behind = (pads[:2], pads[2:]) if len(pads) == 4 else (pads, pads)
+    outs = []
+    for size, k, s, p, q in zip(x.shape[-2:], kernel_shape, strides, before, behind, strict=True):
+        room = size + p + q - k
+        count = -(-room // s) + 1 if ceil_mode else room // s + 1
+        outs.append(count - 1 if ceil_mode and (count - 1) * s >= size + p else count)
+    result = np.full((*x.shape[:-2], *outs), least, x.dtype)
+    for position in np.ndindex(*outs):
+        starts = [o * s - p for o, s, p in zip(position, strides, before, strict=True)]
+        region = tuple(slice(max(start, 0), max(start + k, 0)) for start, k in zip(starts, kernel_shape, strict=True))
+        for plane in np.ndindex(x.shape[:-2]):
+            for number in x[plane][region].ravel():
+                best = result[plane][position]
+                if number > best or number != number:
+                    result[plane][position] = number
+    return result
+
+
 def _at(x: Array, indices: Array, axes: int) -> Array:
     """What stands where the indices point to, each in its own plane or volume."""
     planes, places = x.reshape(*x.shape[:-axes], -1), indices.reshape(*x.shape[:-axes], -1)

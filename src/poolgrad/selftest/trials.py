@@ -22,6 +22,7 @@ from .. import functional
 from ..base.products import ANY, TRAINING, Product
 from ..contract.operator import Operator
 from ..contract.parameters import Role
+from ..contract.pooling import INTEGERS
 from ..contract.support import support
 from ..operators import REGISTRY
 from ..run.calls import one_or_all
@@ -105,11 +106,12 @@ def _windows_of(operator: Operator) -> Iterator[Trial]:
     maxima = _found_maxima if Role.PLACES in operator.by_role else _maximum
     windows = _FIXED if Role.KERNEL in operator.by_role else _ADAPTIVE
     cell = support(operator, ANY)
-    for dtype in FORMATS:
+    for dtype in (*FORMATS, *map(np.dtype, INTEGERS)):
         for case in windows if dtype.name in cell.dtypes else ():
             name = f"{operator.python_name}, {dtype.name}"
             if not cell.index_dtypes:
-                yield Trial(f"{name}, {case.name}", partial(_average, operator, case, dtype))
+                alone = _found_values if Role.DILATION in operator.by_role else _average
+                yield Trial(f"{name}, {case.name}", partial(alone, operator, case, dtype))
             for index in cell.index_dtypes:
                 run = partial(maxima, operator, case, dtype, np.dtype(index))
                 yield Trial(f"{name}, {index} indices, {case.name}", run)
@@ -225,8 +227,10 @@ def _channels_last(array: Array) -> Array:
 
 
 def _numbers(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Numbers of mixed signs and sizes, so that sums cancel and round."""
+    """Numbers of mixed signs and sizes, so that sums cancel and round; integers of any size."""
     random = np.random.default_rng(len(shape) + shape[-1])
+    if dtype.kind in "iu":
+        return random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype, endpoint=True)
     return (random.standard_normal(shape) * 2.0 ** random.integers(-4, 5, shape)).astype(dtype)
 
 
@@ -314,6 +318,16 @@ def _given_mask(operator: Operator, case: _Windows, dtype: np.dtype[Any], produc
 
 def _named(product: Product) -> dict[str, str]:
     return {} if product is ANY else {"product": product.name}
+
+
+def _found_values(operator: Operator, case: _Windows, dtype: np.dtype[Any]) -> str | None:
+    """Maxima alone; also among NaN."""
+    call = _Call(operator, case)
+    x = _numbers(call.shape, dtype)
+    strange = x.copy()
+    if dtype.kind not in "iu":
+        strange.reshape(-1)[::11] = np.nan
+    return next(filter(None, (_first_difference(call.run(given), call.slow(given)) for given in (x, strange))), None)
 
 
 def _first_difference(got: Array, wanted: Array) -> str | None:

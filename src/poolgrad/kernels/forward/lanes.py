@@ -58,7 +58,7 @@ def planes_of(plan: Any, base: int, steps: Any, group: Group) -> Any:
     )
 
 
-def _taker(name: str, take: Any) -> Any:
+def lanes_taker(name: str, take: Any) -> Any:
     @piece_named(name)
     def take_in(planes: Any, offset: int, start: int, n: int, target: int, unit: Any) -> None:
         """n neighbours of each of eight planes, at least a vector of them, as pixels; the last vector is laid back."""
@@ -91,7 +91,7 @@ def _taker(name: str, take: Any) -> Any:
     return take_in
 
 
-def _pixel_taker(name: str, take: Any) -> Any:
+def pixels_taker(name: str, take: Any) -> Any:
     @piece_named(name)
     def take_in(source: int, step: int, n: int, target: int, unit: Any) -> None:
         """n pixels whose channels lie side by side."""
@@ -142,11 +142,11 @@ def pixels_giver(name: str, put: Any) -> Any:
     return give_out
 
 
-_take_floats, _take_pixels = _taker("lanes_take_floats", load), _pixel_taker("lanes_take_pixels", load)
-_take_halves = _taker("lanes_take_halves", load_halves)
-_take_pixels_of_halves = _pixel_taker("lanes_take_pixels_of_halves", load_halves)
-_take_bfloats = _taker("lanes_take_bfloats", load_bfloats)
-_take_pixels_of_bfloats = _pixel_taker("lanes_take_pixels_of_bfloats", load_bfloats)
+_take_floats, _take_pixels = lanes_taker("lanes_take_floats", load), pixels_taker("lanes_take_pixels", load)
+_take_halves = lanes_taker("lanes_take_halves", load_halves)
+_take_pixels_of_halves = pixels_taker("lanes_take_pixels_of_halves", load_halves)
+_take_bfloats = lanes_taker("lanes_take_bfloats", load_bfloats)
+_take_pixels_of_bfloats = pixels_taker("lanes_take_pixels_of_bfloats", load_bfloats)
 _give_floats, _give_pixels = lanes_giver("lanes_give_floats", store), pixels_giver("lanes_give_pixels", store)
 _give_halves = lanes_giver("lanes_give_halves", store_halves)
 _give_pixels_of_halves = pixels_giver("lanes_give_pixels_of_halves", store_halves)

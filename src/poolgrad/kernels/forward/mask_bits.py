@@ -83,10 +83,11 @@ def pool_max_bits(
         group, oh = row // height, row % height
         image, first = group // groups, group % groups * GROUP
         words = mask + group * positions * plan.mask_row
-        set_words(plan, words, oh)
         for left in range(0, width, plan.tile):
             if shall_stop(plan, plan.tile, width, 1):
-                break
+                return NOTHING
+            if left == 0:
+                set_words(plan, words, oh)
             n = min(plan.tile, width - left)
             for c in range(first, min(first + GROUP, plan.channels)):
                 plane = x + image * plan.grad_steps[0] + c * plan.grad_steps[1]

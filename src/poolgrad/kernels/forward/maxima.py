@@ -1,4 +1,4 @@
-"""Maxima of windows and where they stand: along W, then H, then D.
+"""Maxima of windows, and where they stand: along W, then H, then D.
 
 The first of equal numbers wins in each row, the first row wins against later ones, and NaN takes over from everything
 before it. So the order of the elements in a plane decides, row by row, as if they were looked at one by one.
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..geometry import COLUMNS, ROWS
-from ..jit.memory import piece, read_i64, write_i32, write_i64
-from ..jit.places import larger, place_at, splat_place, store_places_32, store_places_64
+from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i32, write_i64
+from ..jit.places import larger, larger_number, place_at, splat_place, store_places_32, store_places_64
 from ..jit.vectors import itemsize, load, splat, store, type_as
 from ..record import INT32, LANES, NOTHING
-from .lanes import Group, give_row, lanes_giver, pixels_giver, planes_of
+from .lanes import Group, give_row, lanes_giver, pixels_giver, planes_of, take_row
 from .rows import Scratch, pooling
 
 # A pixel: a vector of maxima, and one of their places.
@@ -118,6 +118,78 @@ def give_maxima(
 
 
 _max_rows = pooling("pooled_maxima", compare_columns, compare_rows, set_lowest, give_maxima)
+
+
+def values_pooling(name: str, lowest: Any, larger_of: Any, take: Any, give: Any) -> Any:
+    """What makes rows of maxima alone; the windows have no dilation. It is made of what gives the least number of all,
+    the larger one in each lane, and moves rows of planes."""
+
+    @piece_named(f"{name}_columns")
+    def compare(
+        plan: Any,
+        at: int,
+        staged: int,
+        begin: int,
+        end: int,
+        row: int,
+        low: int,
+        number: int,
+        scratch: Scratch,
+        unit: Any,
+    ) -> None:
+        """Let the windows from ``low`` on look at columns ``begin`` to ``end`` of a row."""
+        for i in range(low, number):
+            w, stop = read_i64(scratch.firsts, 8 * i), min(read_i64(scratch.stops, 8 * i), end)
+            if w >= end:
+                break
+            best = lowest(unit)
+            if w < begin:
+                best, w = load(at, LANES * i, unit), begin
+            for column in range(w - begin, stop - begin):
+                best = larger_of(best, load(staged, LANES * column, unit))
+            store(at, LANES * i, best)
+
+    @piece_named(f"{name}_rows")
+    def compare_rows(target: int, count: int, number: int, scratch: Scratch, unit: Any) -> None:
+        """The best of ``count`` rows that stand in a table."""
+        first = read_i64(scratch.rows, 0)
+        for i in range(0, LANES * number, LANES):
+            best = load(first, i, unit)
+            for j in range(1, count):
+                best = larger_of(best, load(read_i64(scratch.rows, 8 * j), i, unit))
+            store(target, i, best)
+
+    @piece_named(f"{name}_nothing")
+    def set_nothing(at: int, number: int, unit: Any) -> None:
+        """Windows that hold nothing but padding."""
+        for i in range(0, LANES * number, LANES):
+            store(at, i, lowest(unit))
+
+    @piece_named(f"{name}_given")
+    def give_values(
+        plan: Any, group: Group, row: int, left: int, n: int, result: int, unused: int, scratch: Scratch, unit: Any
+    ) -> None:
+        steps, height = plan.result_steps, plan.out[ROWS]
+        offset = row // height * steps[2] + row % height * steps[3] + left * steps[4]
+        give(plan, planes_of(plan, result, steps, group), offset, scratch.results, n, scratch.edge, unit)
+
+    return pooling(f"{name}_pooled", compare, compare_rows, set_nothing, give_values, take)
+
+
+@inlined_piece
+def _lowest(unit: Any) -> Any:
+    return splat(type_as(-math.inf, unit))
+
+
+_value_rows = values_pooling("pool_max_values", _lowest, larger_number, take_row, give_row)
+
+
+def pool_max_values(
+    records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+) -> int:
+    """The same without places."""
+    _value_rows(records[0], x, result, result, floats, integers, begin, end, unit)
+    return NOTHING
 
 
 def pool_max(

@@ -87,23 +87,22 @@ def first_reaching(stops: int, column: int, begin: int, number: int) -> int:
     return begin
 
 
-@piece
-def stage(plan: Any, planes: Any, row: int, scratch: Scratch, unit: Any) -> int:
-    """Where a row of planes that are runs of memory stands in scratch; it is taken in with those behind it."""
-    width, first = plan.size[COLUMNS], read_i64(scratch.known, 0)
-    if not first <= row < read_i64(scratch.known, 8):
-        first = row
-        stop = min(row + plan.chunk // width, plan.size[DEPTH] * plan.size[ROWS])
-        write_i64(scratch.known, 0, row)
-        write_i64(scratch.known, 8, stop)
-        offset, n = row * plan.grad_steps[3], (stop - row) * width
-        take_row(plan, planes, offset, row - row, n, scratch.staged, scratch.edge, unit)
-    return scratch.staged + (row - first) * width * LANES * plan.itemsize
-
-
-def pooling(name: str, pool_columns: Any, pool_rows: Any, set_nothing: Any, give: Any) -> Any:
+def pooling(name: str, pool_columns: Any, pool_rows: Any, set_nothing: Any, give: Any, take: Any = take_row) -> Any:
     """What makes rows of results. It is made of functions that pool windows along W out of a chunk of a row, pool rows,
-    set a row to what windows without elements give, and give rows of results out."""
+    set a row to what windows without elements give, give rows of results out, and take rows of planes in."""
+
+    @piece_named(f"{name}_staged_row")
+    def stage(plan: Any, planes: Any, row: int, scratch: Scratch, unit: Any) -> int:
+        """Where a row of planes that are runs of memory stands in scratch; it is taken in with those behind it."""
+        width, first = plan.size[COLUMNS], read_i64(scratch.known, 0)
+        if not first <= row < read_i64(scratch.known, 8):
+            first = row
+            stop = min(row + plan.chunk // width, plan.size[DEPTH] * plan.size[ROWS])
+            write_i64(scratch.known, 0, row)
+            write_i64(scratch.known, 8, stop)
+            offset, n = row * plan.grad_steps[3], (stop - row) * width
+            take(plan, planes, offset, row - row, n, scratch.staged, scratch.edge, unit)
+        return scratch.staged + (row - first) * width * LANES * plan.itemsize
 
     @piece_named(f"{name}_row")
     def make_row(plan: Any, planes: Any, d: int, h: int, at: int, number: int, scratch: Scratch, unit: Any) -> None:
@@ -119,7 +118,7 @@ def pooling(name: str, pool_columns: Any, pool_rows: Any, set_nothing: Any, give
         begin, stop = read_i64(scratch.known, 16), read_i64(scratch.stops, 8 * (number - 1))
         while begin < stop:
             end = min(begin + plan.chunk, stop)
-            take_row(plan, planes, offset, begin, end - begin, scratch.staged, scratch.edge, unit)
+            take(plan, planes, offset, begin, end - begin, scratch.staged, scratch.edge, unit)
             low = first_reaching(scratch.stops, begin, low, number)
             pool_columns(plan, at, scratch.staged, begin, end, base, low, number, scratch, unit)
             begin = end

@@ -62,7 +62,7 @@ def stay_apart(typing_context: Any) -> Any:
     return types.void(), generate
 
 
-def _pointer(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value, kind: ir.Type) -> ir.Value:
+def pointer_at(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value, kind: ir.Type) -> ir.Value:
     byte = builder.gep(builder.inttoptr(base, cgutils.voidptr_t), [offset])
     return builder.bitcast(byte, kind.as_pointer())
 
@@ -71,7 +71,7 @@ def _reader(kind: types.Type) -> Any:
     @intrinsic
     def read(typing_context: Any, base: types.Type, offset: types.Type) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            return builder.load(_pointer(builder, args[0], args[1], context.get_value_type(kind)), align=1)
+            return builder.load(pointer_at(builder, args[0], args[1], context.get_value_type(kind)), align=1)
 
         return kind(types.int64, types.int64), generate
 
@@ -82,7 +82,7 @@ def _writer(kind: types.Type) -> Any:
     @intrinsic
     def write(typing_context: Any, base: types.Type, offset: types.Type, value: types.Type) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            builder.store(args[2], _pointer(builder, args[0], args[1], args[2].type), align=1)
+            builder.store(args[2], pointer_at(builder, args[0], args[1], args[2].type), align=1)
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, kind), generate
@@ -134,7 +134,7 @@ def read_at(typing_context: Any, base: types.Type, offset: types.Type, unit: typ
     """A number of the type of ``unit``."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return builder.load(_pointer(builder, args[0], args[1], context.get_value_type(unit)), align=1)
+        return builder.load(pointer_at(builder, args[0], args[1], context.get_value_type(unit)), align=1)
 
     return unit(types.int64, types.int64, unit), generate
 
@@ -144,7 +144,7 @@ def add_at(typing_context: Any, base: types.Type, offset: types.Type, value: typ
     """Add a value to a number in memory of the value's type."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        pointer = _pointer(builder, args[0], args[1], args[2].type)
+        pointer = pointer_at(builder, args[0], args[1], args[2].type)
         there = builder.load(pointer, align=1)
         builder.store(builder.fadd(there, args[2]), pointer, align=1)
         return context.get_dummy_value()

@@ -52,6 +52,18 @@ def larger(typing_context: Any, best: types.Type, place: types.Type, value: type
     return result(best, place, value, where), generate
 
 
+@intrinsic
+def larger_number(typing_context: Any, best: types.Type, value: types.Type) -> Any:
+    """The best so far, after another value was looked at."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        best, value = args
+        larger = builder.select(builder.fcmp_ordered(">", value, best), value, best)
+        return builder.select(builder.fcmp_unordered("uno", value, value), value, larger)
+
+    return best(best, value), generate
+
+
 def _place_storer(width: ir.IntType) -> Any:
     @intrinsic
     def store(typing_context: Any, base: types.Type, index: types.Type, places: types.Type) -> Any:

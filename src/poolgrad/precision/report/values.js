@@ -14,7 +14,7 @@ function element(tag, properties = {}, ...children) {
 // ---- numbers ----
 
 const DIGITS = { float16: 5, bfloat16: 4, float32: 9, float64: 17 };
-const SIZES = { float16: 2, bfloat16: 2, float32: 4, float64: 8, int8: 1, int32: 4, int64: 8 };
+const SIZES = { float16: 2, bfloat16: 2, float32: 4, float64: 8, int8: 1, uint8: 1, int16: 2, uint16: 2, int32: 4, int64: 8 };
 const count = (number) => Number(number).toLocaleString("en");
 
 function short(number, digits = 4) {
@@ -44,6 +44,9 @@ function values(bytes, dtype) {
     case "float32": return new Float32Array(buffer);
     case "float64": return new Float64Array(buffer);
     case "int8": return new Int8Array(buffer);
+    case "uint8": return new Uint8Array(buffer);
+    case "int16": return new Int16Array(buffer);
+    case "uint16": return new Uint16Array(buffer);
     case "int32": return new Int32Array(buffer);
     default: return new BigInt64Array(buffer);
   }
