@@ -1,4 +1,4 @@
-"""Pooling gradients on the CPU with the contract of CANN's aclnn operators.
+"""Pooling on the CPU, forward and backward, with the contract of CANN's aclnn operators.
 
 Two layers: the functions here take NumPy arrays, torch CPU tensors and DLPack objects; ``poolgrad.acl`` has the
 documented C names in two phases, with streams, device memory and status codes.

@@ -30,6 +30,31 @@ def repeated() -> Array:
     return np.concatenate(runs)
 
 
+def with_places() -> Array:
+    """Maxima of a volume, and below them where they stand."""
+    rows = [
+        [1, 6, 2, 8],
+        [4, 5, 7, 3],
+        [9, 0, 1, 1],
+        [2, 3, 1, 1],
+        [2, 1, 9, 0],
+        [3, 8, 6, 4],
+        [5, 5, 7, 7],
+        [1, 9, 7, 6],
+    ]
+    values, indices = reference.max_pool3d_with_argmax(
+        np.array(rows, np.float32).reshape(1, 1, 2, 4, 4), (2, 2, 2), (2, 2, 2), (0, 0, 0)
+    )
+    return np.concatenate([values, indices])
+
+
+def both_ways() -> Array:
+    """The gradient of maxima that the forward pass has found."""
+    x = np.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3], [5, 8, 9, 7, 9], [3, 2, 3, 8, 4]], np.float32)[None, None]
+    indices = reference.max_pool_indices(x, (2, 2), (1, 1), (0, 0))
+    return reference.max_pool2d_with_indices_backward(counting((1, 1, 3, 4), 0.25), x.shape, indices)
+
+
 # What each example computes, by the formulas alone. All numbers are small, so float32 holds what float64 sums.
 EXPECTED: dict[str, Array] = {
     "avg_pool2d.cpp": reference.avg_pool2d_backward(
@@ -44,6 +69,12 @@ EXPECTED: dict[str, Array] = {
     "adaptive_max_pool2d.cpp": reference.adaptive_max_pool2d_backward(
         counting((2, 2, 2), 0.5), (2, 3, 3), np.array([4, 4, 4, 4, 0, 2, 6, 4]).reshape(2, 2, 2)
     ),
+    "avg_pool2d_forward.cpp": reference.avg_pool2d(
+        counting((1, 2, 6, 7), 1), (3, 2), (2, 2), (0, 1), ceil_mode=True, count_include_pad=False
+    ),
+    "adaptive_avg_pool3d_forward.cpp": reference.adaptive_avg_pool3d(counting((2, 1, 4, 3, 5), 1), (2, 2, 3)),
+    "max_pool3d_with_argmax.cpp": with_places(),
+    "max_pool2d_both_ways.cpp": both_ways(),
     "repeatable_executor.cpp": repeated(),
     "plain_c.c": reference.avg_pool2d_backward(counting((1, 2, 2, 2), 9, 9), (1, 2, 5, 5), (3, 3), (2, 2), (0, 0)),
 }

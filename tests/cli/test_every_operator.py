@@ -53,7 +53,7 @@ def test_run_gives_what_the_document_prints(operator: Operator) -> None:
         got, printed = np.load(f"out_{p.name}.npy"), operator.sample.results[p.name]
         assert got.shape == tuple(operator.sample.shapes[p.name])
         assert np.array_equal(got.ravel(), np.array(printed, got.dtype))
-    assert poolgrad("compare", f"out_{p.name}.npy", f"out_{p.name}.npy").stdout
+        assert poolgrad("compare", f"out_{p.name}.npy", f"out_{p.name}.npy", "--json").data["passed"]
 
 
 @EVERY
@@ -136,3 +136,9 @@ def test_cases_golden_and_verify_go_together(operator: Operator) -> None:
     for path in made:
         shutil.copy(path, path.with_name(path.name.replace("golden", "actual")))
     assert "1 pass" in poolgrad("verify", "sample.jsonl", "golden").stdout
+    for path in made:  # a device that is wrong in one of its outputs
+        actual = path.with_name(path.name.replace("golden", "actual"))
+        right = np.load(actual)
+        np.save(actual, right + right.dtype.type(1))
+        assert "1 fail" in poolgrad("verify", "sample.jsonl", "golden", expect=1).stdout
+        np.save(actual, right)

@@ -42,7 +42,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     name="poolgrad",
     cls=_Commands,
-    help="Golden results, verdicts and contract answers for CANN's pooling gradients, on the CPU.",
+    help="Golden results, verdicts and contract answers for CANN's pooling operators, on the CPU.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
