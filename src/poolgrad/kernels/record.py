@@ -74,6 +74,7 @@ _NUMBER_FIELDS = (
     "pitch",  # from row to row of a batch's quotients
     "longer",  # room for all of these
     "wide",  # from row to row of expanded rows
+    "narrow",  # numbers that are kept of an expanded row if that is less than all: a tile's columns; else 0
     "depth_slots",  # batches to keep, powers of two
     "row_slots",
     "control",  # the address of what a run shares with whoever waits for it; 0 if nobody may stop it (stopping.py)
