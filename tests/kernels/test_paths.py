@@ -598,6 +598,38 @@ def test_adaptive_averages_of_pixels(monkeypatch: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_columns_of_rows_are_kept(dtype: Any, monkeypatch: Any) -> None:
+    """Where expanded rows of all windows over an element do not fit scratch, but their columns do: with several tiles,
+    planes and threads, strides, windows cut off, and depth."""
+    limits = ROWS | {"LONGEST_BLOCK": 0, "NARROWEST_TILE": 16, "TOTAL_BUDGET": 1 << 40, "BYTES_PER_PART": 1}
+    calls: list[tuple[Any, ...]] = [
+        (poolgrad.avg_pool2d_backward, (1, 2, 90, 75), 40, 1, 0),
+        (poolgrad.avg_pool2d_backward, (2, 1, 90, 75), 40, 1, 20),
+        (poolgrad.avg_pool2d_backward, (1, 1, 190, 160), 121, 2, 60),
+        (poolgrad.avg_pool2d_backward, (1, 1, 190, 160), (141, 90), (2, 3), (30, 7)),
+        (poolgrad.avg_pool3d_backward, (1, 1, 5, 60, 50), (3, 30, 30), 1, (1, 15, 15)),
+    ]
+    for call, shape, kernel, stride, pad in calls:
+        axes = len(shape) - 2
+        kernels, strides, pads = ((n,) * axes if isinstance(n, int) else n for n in (kernel, stride, pad))
+        outs = ((n + 2 * p - k) // s + 1 for n, k, s, p in zip(shape[2:], kernels, strides, pads, strict=True))
+        grad, narrow, expected = gradient((*shape[:2], *outs), dtype), set(), None
+        for budget in (1 << 40, *range(1500, 12000, 500)):
+            with monkeypatch.context() as limited:
+                with_limits(limited, limits | {"PART_BUDGET": budget * (8 if dtype == np.float64 else 4)})
+                plans = recording(limited)
+                got = call(grad, shape, kernel, stride, pad)
+            expected = got if expected is None else expected
+            assert plans[-1].kernel == "average_rows"
+            assert np.array_equal(got, expected), budget
+            if plans[-1].record["narrow"][0]:
+                narrow.add(int(plans[-1].record["tile"][0]))
+                assert plans[-1].floats <= budget
+        assert narrow
+        assert min(narrow) < shape[-1]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 def test_whole_planes_of_one_channel(dtype: Any, monkeypatch: Any) -> None:
     """Planes follow each other in the steps of the images, whatever these are."""
     plans = recording(monkeypatch)

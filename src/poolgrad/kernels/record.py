@@ -77,6 +77,7 @@ _NUMBER_FIELDS = (
     "pitch",  # from row to row of a batch's quotients
     "longer",  # room for all of these
     "wide",  # from row to row of expanded rows
+    "narrow",  # numbers that are kept of an expanded row if that is less than all: a tile's columns; else 0
     "depth_slots",  # batches to keep, powers of two
     "row_slots",
     "mask_row",  # bytes of a row of a mask

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -393,7 +394,7 @@ def _in_rows(views: Views, record: Record) -> Booking:
     block = axes[1].terms if _has_blocks(axes) else 0
     sums = axes[0].longest_run * (block + 1) if block else 0
     budget = _budget(rows, views) // int(record["itemsize"][0])
-    tile, wide, batch, depth_slots, row_slots = _tiling(axes, streams, sums, budget)
+    tile, wide, batch, depth_slots, row_slots, narrow = _tiling(axes, streams, sums, budget)
     if streams:
         windows = axes[2].phases_over(tile) + terms - 1
         chunk, pitch = windows + ROOM, _whole_vectors(windows)
@@ -405,8 +406,10 @@ def _in_rows(views: Views, record: Record) -> Booking:
     record["tile"], record["chunk"], record["longer"] = tile, chunk, longer
     record["batch"], record["batch_bits"], record["pitch"], record["wide"] = batch, batch.bit_length() - 1, pitch, wide
     record["depth_slots"], record["row_slots"] = depth_slots, row_slots
+    record["narrow"] = narrow
     slots = depth_slots * row_slots
-    floats = (2 + slots * batch + sums) * wide + 3 * WIDE_ROOM + 2 * chunk + (3 + levels) * longer
+    kept = slots * narrow + wide if narrow else (slots * batch + sums) * wide
+    floats = 2 * wide + kept + 3 * WIDE_ROOM + 2 * chunk + (3 + levels) * longer
     integers = 3 * chunk + slots + 3 + 2 * LONGEST_TABLE + 2 * min(axes[1].size, ROWS_IN_TABLE)
     return "average_row_blocks" if block else "average_rows", rows, floats, integers
 
@@ -439,35 +442,63 @@ def _record(dtype: DType, channels: int, axes: tuple[Axis, ...]) -> Record:
     return record
 
 
-def _tiling(axes: Axes, streams: bool, sums: int, budget: int) -> tuple[int, int, int, int, int]:
-    """Columns per tile, numbers and rows per batch, and how many batches to keep (of layers, of rows): as many as hold
-    one element's windows, if they fit."""
+class Tiling(NamedTuple):
+    """Columns per tile; numbers of an expanded row, and rows per batch; how many batches to keep (of layers, of rows);
+    and numbers that are kept of a row if they are not all."""
+
+    tile: int
+    wide: int
+    batch: int
+    depth_slots: int
+    row_slots: int
+    narrow: int
+
+
+def _tiling(axes: Axes, streams: bool, sums: int, budget: int) -> Tiling:
+    """As many slots as hold one element's windows, if they fit."""
     depth, rows, columns = axes
     # Powers of two, so that a kernel finds a slot without a division.
     depth_slots, batch, row_slots = power_of_two(depth.longest_run), 1, 1
     wanted = 1 if sums else rows.longest_run
     tile = min(columns.size, WIDEST_TILE)
 
-    def wide() -> int:
+    def wide(tile: int) -> int:
         if streams:  # rows of quotients, spread
             return _whole_vectors(columns.phases_over(tile) + columns.terms - 1) * columns.stride
         return tile + WIDE_ROOM
 
     def fits(rows: int) -> bool:
-        return (depth_slots * rows + sums + 8) * wide() <= budget  # with the rows of all steps before and after
+        return (depth_slots * rows + sums + 8) * wide(tile) <= budget  # with the rows of all steps before and after
 
     while not fits(2 * wanted) and tile > NARROWEST_TILE:
         tile //= 2
-    while batch < rows.out and 2 * batch * wide() <= BATCH and fits(4 * batch):
+    while batch < rows.out and 2 * batch * wide(tile) <= BATCH and fits(4 * batch):
         batch *= 2
     # Two batches hold any run that is not longer than one; of a deep tensor the next layer needs all rows again.
     wanted = rows.out if depth.size > 1 else min(wanted + batch - 1, rows.out)
     while row_slots * batch < wanted and fits(2 * row_slots * batch):
         row_slots *= 2
+    if streams and not sums and row_slots * batch < rows.longest_run:
+        narrow = _narrow_tiling(axes, wide, budget)
+        if narrow is not None:
+            return narrow
     # Rows that do not fit are expanded again whenever they are needed: slower, never wrong.
     while not fits(row_slots * batch) and depth_slots > 1:
         depth_slots //= 2
-    return tile, wide(), batch, depth_slots, row_slots
+    return Tiling(tile, wide(tile), batch, depth_slots, row_slots, 0)
+
+
+def _narrow_tiling(axes: Axes, wide: Callable[[int], int], budget: int) -> Tiling | None:
+    """Slots for the columns of one element's windows, if these fit."""
+    depth, rows, columns = axes
+    depth_slots, row_slots = power_of_two(depth.longest_run), power_of_two(rows.longest_run)
+    tile = columns.size
+    while tile >= NARROWEST_TILE // 2:
+        narrow = _whole_vectors(tile)
+        if depth_slots * row_slots * narrow + 24 * wide(tile) <= budget:  # with all other rows
+            return Tiling(tile, wide(tile), 1, depth_slots, row_slots, narrow)
+        tile //= 2
+    return None
 
 
 def _whole_vectors(n: int) -> int:

@@ -4,6 +4,9 @@ A row of gradients is divided (quotients.py) and spread along W into an expanded
 sum of its windows (spreading.py). Columns are worked on in tiles, so that scratch stays small for any size. Rows are
 expanded in batches: the quotients of a batch lie one row behind the other with zeros in between, and are summed and
 spread as one long row. The latest batches are kept in slots with tags, since neighbouring input rows need the same.
+
+An expanded row is longer than the tile, by as many numbers as windows hold a column. Where these are hundreds, slots of
+so many rows would not fit scratch: then rows are expanded one by one, and of each the columns of the tile are kept.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from ..rows import store_row
 from ..runtime.stopping import shall_stop
 from .quotients import divide_row, scale_divisors
 from .spreading import fill, interleave, lay_windows, shifts_for, sum_fours
-from .sums import sum_rows, write_sum
+from .sums import copy_row, sum_rows, write_sum
 
 
 class Tile(NamedTuple):
@@ -43,7 +46,7 @@ class Scratch(NamedTuple):
     other: int
     levels: int  # sums of 4, 16, 64, ... quotients
     kept: int  # expanded rows, batch by batch
-    sums: int  # rows that are summed by blocks
+    sums: int  # rows that are summed by blocks; or the expanded row of which columns are kept
     lows: int  # first column of the tile that a window covers
     highs: int  # and one past the last
     counts: int  # what each window along W counts
@@ -52,6 +55,12 @@ class Scratch(NamedTuple):
     shifts: int  # the rows whose sum is a stream
     rows: int  # the rows whose sum is the answer
     runs: int  # for each input row, first and one past the last window along H
+
+
+@inlined_piece
+def slot_of(plan: Any) -> int:
+    """Numbers in a slot."""
+    return plan.narrow if plan.narrow else plan.batch * plan.wide
 
 
 @piece
@@ -75,7 +84,7 @@ def carve(plan: Any, floats: int, integers: int) -> Scratch:
         one + longer,
         levels,
         kept,
-        kept + (plan.depth_slots * plan.row_slots * plan.batch * plan.wide + WIDE_ROOM) * plan.itemsize,
+        kept + (plan.depth_slots * plan.row_slots * slot_of(plan) + WIDE_ROOM) * plan.itemsize,
         integers,
         integers + 8 * plan.chunk,
         integers + 16 * plan.chunk,
@@ -209,11 +218,13 @@ def expanded_row(plan: Any, source: int, od: int, oh: int, tile: Tile, scratch: 
     batch = oh >> plan.batch_bits
     slot = (od & plan.depth_slots - 1) * plan.row_slots + (batch & plan.row_slots - 1)
     tag, first = od * plan.out[ROWS] + batch, batch << plan.batch_bits
-    at = scratch.kept + slot * plan.batch * plan.wide * plan.itemsize
+    at = scratch.kept + slot * slot_of(plan) * plan.itemsize
     if read_i64(scratch.tags, 8 * slot) != tag:
         write_i64(scratch.tags, 8 * slot, tag)
-        expand_batch(plan, source, od, first, tile, scratch, at, unit)
-    return at + ((oh - first) * plan.wide + tile.skip) * plan.itemsize
+        expand_batch(plan, source, od, first, tile, scratch, scratch.sums if plan.narrow else at, unit)
+        if plan.narrow:
+            copy_row(at, scratch.sums + tile.skip * plan.itemsize, tile.right - tile.left, unit)
+    return at if plan.narrow else at + ((oh - first) * plan.wide + tile.skip) * plan.itemsize
 
 
 @inlined_piece
