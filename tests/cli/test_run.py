@@ -109,6 +109,22 @@ def test_all_operators_run() -> None:
     assert np.array_equal(read_array("am.npy").astype(np.float32), wanted)
 
 
+@pytest.mark.parametrize("product", ["Atlas A2", "Atlas training series"])
+def test_a_mask_may_come_from_a_device(product: str) -> None:
+    """Bytes that say nothing of their shape: it follows from the input and the windows."""
+    x = whole_numbers((2, 17, 7, 9), np.float16)
+    np.save("x.npy", x)
+    words = ("--kernel-size", "3", "--stride", "2", "--product", product)
+    poolgrad("run", "MaxPool2dWithMask", "--x", "x.npy", *words, "-o", "values.npy", "-o", "mask.bin")
+    values = np.load("values.npy")
+    values.tofile("values.bin")
+    read = ("--grad-output", "values.bin", "--dtype", "float16", "--shape", "2,17,3,4", "--mask", "mask.bin")
+    poolgrad("run", "MaxPool2dWithMaskBackward", *read, "--x-shape", "2,17,7,9", *words, "-o", "out.npy")
+    indices = reference.max_pool_indices(x, (3, 3), (2, 2), (0, 0))
+    expected = reference.max_pool2d_with_indices_backward(values, x.shape, indices).astype(np.float16)
+    assert np.load("out.npy").tobytes() == expected.tobytes()
+
+
 def test_the_product_decides_what_is_computed() -> None:
     """cubeMathType 3 rounds to HF32 on Atlas A2 and keeps float32 on the 950, outside of global pooling."""
     grad = np.full((1, 1, 2, 2), 1 + 2**-13, np.float32)

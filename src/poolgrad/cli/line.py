@@ -177,12 +177,26 @@ class Line:
             gradient = self.operator.by_role.get(Role.GRADIENT)
             if shape is None and parameter.role is Role.INDICES and gradient and gradient.name in self.arrays:
                 shape = self.arrays[gradient.name].shape
+            if parameter.role is Role.MASK:
+                shape = self._mask_shape()
             if dtype is None or shape is None:
                 raise BadInput(f"{path}: a .bin file does not say what it holds; give --dtype and --shape")
         else:
             dtype, shape = self._told_type(parameter), None
         array = self.arrays[parameter.name] = read_array(path, dtype=dtype, shape=shape)
         return array
+
+    def _mask_shape(self) -> tuple[int, ...] | None:
+        """The shape of a mask, which follows from the input and the windows, never from ``--shape``."""
+        from ..cases.building import mask_of
+
+        x = self.operator.by_role[Role.INPUT]
+        text = self._text(x)
+        facts = None if text is None else self._facts(x, text)
+        numbers = {p.name: self.numbers[p.python_name] for p in self.operator.numbers if p.python_name in self.numbers}
+        made = self._made(x, {"format": self.format, "dtype": self.dtype or "float32"}, facts)
+        mask = mask_of(self.operator, made, numbers)
+        return None if mask is None else mask.shape
 
     def _pooled(self, x: CaseTensor | None, numbers: Mapping[str, Any]) -> tuple[int, ...]:
         """The shape that the windows give; where they give none, an earlier rule will refuse the call."""

@@ -71,8 +71,11 @@ def count_bits(plan: Any, mask: int, p: int, first: int, n: int, places: int, co
 def place_bits(plan: Any, first: int, n: int, places: int, counts: int) -> None:
     """Window positions as places in the plane; NOTHING for outputs without one position inside the input."""
     only_one = plan.kernel[ROWS] * plan.kernel[COLUMNS] == 1
+    oh, ow = first // plan.out[COLUMNS], first % plan.out[COLUMNS] - 1
     for i in range(n):
-        oh, ow = (first + i) // plan.out[COLUMNS], (first + i) % plan.out[COLUMNS]
+        ow += 1
+        if ow == plan.out[COLUMNS]:
+            oh, ow = oh + 1, ow - ow
         h, w = oh * plan.stride[ROWS] - plan.pad[ROWS], ow * plan.stride[COLUMNS] - plan.pad[COLUMNS]
         place = h * plan.size[COLUMNS] + w
         if not only_one:
