@@ -9,7 +9,7 @@ then D, and what is added along D comes from the caches.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..geometry import COLUMNS, DEPTH, ROWS, count_of, run_of
 from ..jit.memory import inlined_piece, read_i64, write_i64
@@ -18,7 +18,7 @@ from ..record import LAYERS, LAYERS_IN_ONE_PASS, NOTHING
 from ..rows import fill_row
 from .few_windows import Scratch, carve, layer_weaver
 from .k3s1 import roll_joined_rows, roll_rows
-from .one_pass import STORED, STREAMED, Joined, divisor_of, way_past_caches
+from .one_pass import STORED, STREAMED, Joined, divisor_in_layer, divisor_of, way_past_caches
 from .spreading import fill
 from .stride2 import row_doubler
 from .sums import write_sum
@@ -41,6 +41,13 @@ def write_layer(plan: Any, target: int, low: int, high: int, table: int, count: 
 
 # Layers that are added up while the last of them is made.
 MOST_JOINED = 3
+
+
+class Cleared(NamedTuple):
+    """Scratch of zeros for rows in one pass, and what windows count in a layer."""
+
+    floats: int
+    in_layer: int
 
 
 def _layered_kernel(name: str, prepare: Any, make_layer: Any, join_layer: Any) -> Any:
@@ -99,14 +106,15 @@ def _stay_apart(
 
 @inlined_piece
 def _join_k3s1(
-    plan: Any, source: int, od: int, rows: Joined, result: int, low: int, high: int, floats: int, unit: Any
+    plan: Any, source: int, od: int, rows: Joined, result: int, low: int, high: int, scratch: Cleared, unit: Any
 ) -> bool:
     way = way_past_caches(plan, result) if plan.streaming else STORED
     if not plan.joined or (plan.streaming and way != STREAMED):
         return False
-    first = rows.first if rows.first_step else floats  # where zeros are
+    first = rows.first if rows.first_step else scratch.floats  # where zeros are
     target = Joined(rows.made, rows.result, first, rows.second, rows.first_step, unit)
-    roll_joined_rows(plan, source, target, low, high, divisor_of(plan, od, unit), way, floats, unit)
+    by = divisor_of(plan, scratch.in_layer, od, unit)
+    roll_joined_rows(plan, source, target, low, high, by, way, scratch.floats, unit)
     return True
 
 
@@ -125,9 +133,9 @@ def _of_few_windows(name: str, kernel_size: int, stride: int, phase: int) -> Any
 
 
 @inlined_piece
-def _cleared(plan: Any, floats: int, integers: int, unit: Any) -> int:
+def _cleared(plan: Any, floats: int, integers: int, unit: Any) -> Cleared:
     fill(floats, 0, plan.chunk, unit)
-    return floats
+    return Cleared(floats, divisor_in_layer(plan))
 
 
 def _in_one_pass(name: str, make_rows: Any, join_layer: Any) -> Any:
@@ -135,9 +143,10 @@ def _in_one_pass(name: str, make_rows: Any, join_layer: Any) -> Any:
 
     @inlined_piece
     def make_layer(
-        plan: Any, source: int, od: int, target: int, low: int, high: int, known: int, floats: int, unit: Any
+        plan: Any, source: int, od: int, target: int, low: int, high: int, known: int, scratch: Cleared, unit: Any
     ) -> int:
-        make_rows(plan, source, target, low, high, divisor_of(plan, od, unit), STORED, floats, unit)
+        by = divisor_of(plan, scratch.in_layer, od, unit)
+        make_rows(plan, source, target, low, high, by, STORED, scratch.floats, unit)
         return known
 
     return _layered_kernel(name, _cleared, make_layer, join_layer)

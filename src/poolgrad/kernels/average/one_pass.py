@@ -104,10 +104,15 @@ def way_past_caches(plan: Any, result: int) -> int:
 
 
 @inlined_piece
-def divisor_of(plan: Any, od: int, unit: Any) -> Any:
+def divisor_in_layer(plan: Any) -> int:
+    """What all windows count along H and W, times the divisor."""
+    return plan.divisor * count_of(plan, ROWS, 0) * count_of(plan, COLUMNS, 0)
+
+
+@inlined_piece
+def divisor_of(plan: Any, in_layer: int, od: int, unit: Any) -> Any:
     """What all windows of a layer count, in every lane."""
-    count = count_of(plan, DEPTH, od) * count_of(plan, ROWS, 0) * count_of(plan, COLUMNS, 0)
-    return splat(as_unit(plan.divisor * count, unit))
+    return splat(as_unit(in_layer * count_of(plan, DEPTH, od), unit))
 
 
 def flowing_kernel(name: str, make_rows: Any) -> Any:
@@ -123,7 +128,7 @@ def flowing_kernel(name: str, make_rows: Any) -> Any:
         past = way_past_caches(plan, result) if plan.streaming else STORED
         kept = begin + plan.kept  # the first rows stay in the caches
         # The layer whose windows are known: of planes without depth they are all the same.
-        known, od, layers_to, by = -1, 0, 0, splat(unit)
+        known, od, layers_to, by, in_layer = -1, 0, 0, splat(unit), divisor_in_layer(plan)
         at = begin
         while at < end:  # layer by layer
             layer, low = at // height, at % height
@@ -133,7 +138,7 @@ def flowing_kernel(name: str, make_rows: Any) -> Any:
                 plane, d = layer // depth, layer % depth
             if d != known:
                 od, layers_to = run_of(plan, DEPTH, d)
-                known, by = d, divisor_of(plan, od, unit)
+                known, by = d, divisor_of(plan, in_layer, od, unit)
             n, c = plane // plan.channels, plane % plan.channels
             source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1] + od * plan.grad_steps[2]
             target, way = result + n * to[0] + c * to[1] + d * to[2], STORED if at < kept else past
