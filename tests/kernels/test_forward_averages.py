@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from kernels.test_paths import with_limits
+from kernels.test_paths import recording
 from oracle import DTYPES, FLOAT32, FLOAT64, LAYOUTS, Guarded, assert_same_bits
 
 import poolgrad
@@ -19,6 +19,7 @@ from poolgrad.contract.parameters import OUTPUT_SIZE, POOLED
 from poolgrad.contract.pooling import adaptive_windows
 from poolgrad.operators.avg_pool2d import OPERATOR, OUT
 from poolgrad.plans import forward
+from poolgrad.plans import plan as plans
 from poolgrad.run.calls import call, forget_calls
 from poolgrad.selftest import reference
 
@@ -96,6 +97,12 @@ PLANES: list[Case] = [
     Fixed((7, 130), (3, 3), (2, 2), (1, 1)),
     Fixed((6, 41), (5, 5), (4, 4), (2, 2), ceil=True),
     Adaptive((7, 9), (3, 4)),
+    Fixed((7, 131), (3, 3), (2, 2), (1, 1)),
+    Fixed((7, 70), (3, 3), (2, 2), (0, 0)),
+    Fixed((7, 71), (3, 3), (2, 2), (0, 0)),
+    Fixed((5, 33), (2, 2), (2, 2), (0, 0), ceil=True),
+    Fixed((5, 16), (3, 3), (1, 1), (1, 1)),
+    Fixed((5, 31), (3, 3), (2, 2), (1, 1)),
     Adaptive((3, 4), (5, 9)),
     Adaptive((13, 30), (1, 1)),
     Adaptive((12, 64), (6, 16)),
@@ -110,12 +117,21 @@ DEEP: list[Case] = [
     Adaptive((5, 7, 10), (2, 3, 4)),
     Adaptive((2, 3, 3), (3, 2, 5)),
 ]
-# Chunks, tiles and results of a vector or two; rows that are made anew each time.
+# Eight planes at a time: chunks, tiles and results of a vector or two; rows that are made anew each time.
+LANES_ONLY = {"NARROWEST_ALONG_ROWS": 2**40, "NARROWEST_OF_FEW_PLANES": 2**40}
+# Along rows: any width and any depth, strides and tiles; streamed where that is possible.
+ALONG_ROWS = {"NARROWEST_ALONG_ROWS": 1, "NARROWEST_OF_FEW_PLANES": 1, "MOST_ROWS_ALONG": 2**11, "FEW_PLANES": 2**40}
+ALONG_ROWS |= {"LARGEST_STRIDE_ALONG_ROWS": 8}
 LIMITS: list[dict[str, int]] = [
     {},
-    {"CHUNK": 9, "TILE": 3, "RESULTS": 1},
-    {"MOST_ROWS_KEPT": 1},
-    {"CHUNK": 16, "MOST_ROWS_KEPT": 0},
+    LANES_ONLY,
+    LANES_ONLY | {"CHUNK": 9, "TILE": 3, "RESULTS": 1},
+    LANES_ONLY | {"MOST_ROWS_KEPT": 1},
+    LANES_ONLY | {"CHUNK": 16, "MOST_ROWS_KEPT": 0},
+    ALONG_ROWS,
+    ALONG_ROWS | {"TILE_ALONG_ROWS": 5},
+    ALONG_ROWS | {"TILE_ALONG_ROWS": 16, "STREAM_FROM": 0},
+    ALONG_ROWS | {"STREAM_FROM": 0},
 ]
 
 
@@ -165,12 +181,16 @@ def threads() -> Iterator[None]:
     poolgrad.set_num_threads(before)
 
 
+def set_limits(monkeypatch: Any, limits: dict[str, int]) -> None:
+    for name, value in limits.items():
+        monkeypatch.setattr(forward if hasattr(forward, name) else plans, name, value)
+    forget_calls()  # verdicts made under other limits
+
+
 @pytest.mark.parametrize("case", PLANES + DEEP, ids=str)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_windows_and_limits(case: Case, limits: dict[str, int], monkeypatch: Any) -> None:
-    for name, value in limits.items():
-        monkeypatch.setattr(forward, name, value)
-    with_limits(monkeypatch, {"BYTES_PER_PART": 1})
+    set_limits(monkeypatch, limits | {"BYTES_PER_PART": 1})
     for number in (1, 3):
         poolgrad.set_num_threads(number)
         forget_calls()
@@ -180,20 +200,46 @@ def test_windows_and_limits(case: Case, limits: dict[str, int], monkeypatch: Any
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("case", [PLANES[1], PLANES[2], PLANES[7], PLANES[18], *DEEP[1:3]], ids=str)
-def test_types_and_layouts(case: Case, dtype: Any) -> None:
+@pytest.mark.parametrize("limits", [{}, ALONG_ROWS], ids=["usual", "along rows"])
+def test_types_and_layouts(case: Case, dtype: Any, limits: dict[str, int], monkeypatch: Any) -> None:
+    set_limits(monkeypatch, limits)
     for channels in (3, 9, 16):
         for layout in LAYOUTS:
             for layouts in ((layout, layout), (layout, "plain"), ("plain", layout)):
                 check(case, (2, channels), dtype, *layouts)
 
 
+@pytest.mark.parametrize("limits", [{}, LANES_ONLY, ALONG_ROWS], ids=["usual", "lanes", "along rows"])
 @pytest.mark.parametrize("case", PLANES[:4], ids=str)
 @pytest.mark.parametrize("layout", ["plain", "channels last", "every second"])
-def test_self_is_rounded_first(case: Any, layout: str) -> None:
+def test_self_is_rounded_first(case: Any, layout: str, limits: dict[str, int], monkeypatch: Any) -> None:
+    set_limits(monkeypatch, limits)
     x = numbers((2, 9, *case.sizes), FLOAT32)
     with np.errstate(invalid="ignore", over="ignore"):
         wanted = expected(x.astype(np.float16).astype(np.float32), case)
     assert_same_bits(case._replace(mode=2).pool(Guarded.holding(x, layout).array, None), wanted)
+
+
+@pytest.mark.parametrize(
+    ("shape", "layout", "options", "kernel"),
+    [
+        ((2, 8, 7, 47), "plain", {}, "pool_average"),
+        ((2, 8, 7, 48), "plain", {}, "pool_average_along_rows"),
+        ((1, 7, 7, 23), "plain", {}, "pool_average"),
+        ((1, 7, 7, 24), "plain", {}, "pool_average_along_rows"),
+        ((1, 7, 7, 24), "channels last", {}, "pool_average_along_rows"),
+        ((1, 8, 7, 48), "channels last", {}, "pool_average_pixels"),
+        ((1, 8, 7, 48), "channels last", {"cube_math_type": 2}, "pool_average_along_rows"),
+        ((1, 8, 7, 48), "channels last", {"divisor_override": 2**25}, "pool_average"),
+        ((2, 8, 7, 48), "plain", {"divisor_override": 2**25}, "pool_average"),
+        ((2, 8, 7, 48), "plain", {"stride": 3}, "pool_average"),
+    ],
+)
+def test_which_kernel(shape: Any, layout: str, options: Any, kernel: str, monkeypatch: Any) -> None:
+    made = recording(monkeypatch)
+    forget_calls()
+    poolgrad.avg_pool2d(Guarded(shape, FLOAT32, layout).array, 3, **({"stride": 1, "padding": 1} | options))
+    assert [plan.kernel for plan in made] == [kernel]
 
 
 def test_sums_begin_at_plus_zero() -> None:

@@ -100,6 +100,7 @@ _MODULES = {
     **dict.fromkeys((*LAYERS, *LAYERS_IN_ONE_PASS), "average.layers"),
     "pool_average": "forward.averages",
     "pool_average_pixels": "forward.pixels",
+    "pool_average_along_rows": "forward.along_rows",
     "pool_max": "forward.maxima",
     "pool_max_values": "forward.maxima",
     **dict.fromkeys(INTEGER_MAXIMA.values(), "forward.integers"),

@@ -12,7 +12,8 @@ rows of a few dozen elements. With explicit vectors a row is a handful of instru
   than a vector goes element by element.
 - ``stream`` writes past the caches, 16 bytes at a time. It pays where the output is larger than the caches, and only if
   whole cache lines are filled one after the other; a ``fence`` at the kernel's end makes it visible to other threads.
-- ``interleaved``, ``spliced`` and ``transpose`` shuffle with constant masks, which LLVM turns into permutations.
+- ``interleaved``, ``spliced``, ``split`` and ``transpose`` shuffle with constant masks, which LLVM turns into
+  permutations.
 
 The code generated is plain LLVM (loads, stores, additions, shuffles with constant masks, no intrinsic of any one
 target): LLVM maps eight lanes to whatever vector registers there are, two 128-bit ones on the x86-64 baseline and on
@@ -330,6 +331,20 @@ def store_interleaved(
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, first, second, times_first, times_second), generate
+
+
+@intrinsic
+def split(typing_context: Any, one: types.Type, other: types.Type) -> Any:
+    """Of sixteen neighbours every second, from the first on and from the second on."""
+    result = types.UniTuple(one, 2)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        lanes = ([first + 2 * lane for lane in range(LANES)] for first in (0, 1))
+        masks = (ir.Constant(ir.VectorType(_INT32, LANES), some) for some in lanes)
+        halves = [builder.shuffle_vector(args[0], args[1], mask) for mask in masks]
+        return context.make_tuple(builder, result, halves)
+
+    return result(one, other), generate
 
 
 @intrinsic
