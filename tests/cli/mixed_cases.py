@@ -59,9 +59,11 @@ def _line(random: np.random.Generator, operator: Operator, dtype: str) -> Line |
         Role.COUNT_INCLUDE_PAD: bool(random.integers(2)),
         Role.DIVISOR: int(random.choice([0, 0, 3, -2])),
         Role.CUBE_MATH_TYPE: int(random.choice(modes)),
+        Role.AUTO_PAD: 0,
     }
     lead = _sizes(random, int(random.integers(1, 3)), 4)
     last = bool(operator.channels_last) and bool(random.integers(2))
+    last &= len(lead) == 2 or Role.OUTPUT_SIZE not in operator.by_role  # of these, NHWC has a batch
     format = {"format": operator.channels_last} if last else {}
 
     def tensor(plane: tuple[int, ...], dtype: str, **more: Any) -> dict[str, Any]:
@@ -93,7 +95,7 @@ def _fixed(random: np.random.Generator, operator: Operator) -> Windows | None:
     n = len(operator.axes)
     size, kernel, stride = _sizes(random, n, 10 if n == 2 else 6), _sizes(random, n, 5), _sizes(random, n, 4)
     padding = tuple(int(random.integers(0, k // 2 + 1)) for k in kernel)
-    dilated = Role.DILATION in operator.by_role and Role.MASK not in operator.by_role
+    dilated = Role.DILATION in operator.by_role and (Role.PLACES in operator.by_role or Role.INDICES in operator.by_role)
     dilation = _sizes(random, n, 3) if dilated else (1,) * n
     ceil_mode = bool(random.integers(2))
     axes = zip(size, kernel, stride, padding, dilation, strict=True)
@@ -128,7 +130,8 @@ def assert_golden(line: Line, found: dict[str, Array]) -> None:
     channels = -axes - 1
     if line["self"].get("format"):  # which only those have whose channels come last
         found = {name: np.moveaxis(array, -1, channels) for name, array in found.items()}
-    numbers = {p.python_name: line[p.name] for p in operator.numbers if p.role is not Role.CUBE_MATH_TYPE}
+    unknown = (Role.CUBE_MATH_TYPE, Role.AUTO_PAD)  # to the reference
+    numbers = {p.python_name: line[p.name] for p in operator.numbers if p.role not in unknown}
     golden = found["golden"]
     for p in operator.outputs[1:]:  # indices, or a mask
         values, where = slow(found["self"], **numbers)
@@ -136,6 +139,9 @@ def assert_golden(line: Line, found: dict[str, Array]) -> None:
         assert np.array_equal(found[f"golden_{p.name}"], where), line
         return
     forward = Role.GRADIENT not in operator.by_role
+    if forward and not operator.averages:
+        assert golden.tobytes() == slow(found["self"], **numbers).tobytes(), line
+        return
     given = found["self" if forward else "gradOutput"]
     if Role.MASK in operator.by_role:
         assert np.array_equal(found["indices"], reference.max_pool2d_with_mask(found["self"], **numbers)[1]), line

@@ -51,8 +51,9 @@ LEVELS = {"L0": (10, 2, 2), "L1": (5, 1.5, 1.5), "L2": (2, 1.2, 1.2)}
 
 def number(bits: int, dtype: str) -> float | int:
     """The number that bits stand for."""
-    if dtype.startswith("int"):
-        return bits - (1 << WIDTH[dtype]) if bits >> (WIDTH[dtype] - 1) else bits
+    if "int" in dtype:
+        negative = bits >> (WIDTH[dtype] - 1) and not dtype.startswith("u")
+        return bits - (1 << WIDTH[dtype]) if negative else bits
     if dtype == "bfloat16":
         return number(bits << 16, "float32")
     _, _, _, letter, integer = FLOATS[dtype]
@@ -62,7 +63,7 @@ def number(bits: int, dtype: str) -> float | int:
 
 def rank(bits: int, dtype: str) -> int:
     """Neighbours among the numbers of a type have neighbouring ranks; both zeros have 0."""
-    if dtype.startswith("int"):
+    if "int" in dtype:
         return int(number(bits, dtype))
     sign, size = bits >> (WIDTH[dtype] - 1), bits & ((1 << (WIDTH[dtype] - 1)) - 1)
     return -size if sign else size
@@ -105,7 +106,7 @@ def elements(actual: list[int], golden: list[int], dtype: str, golden_dtype: str
 
 def _element(actual_bits: int, golden_bits: int, dtype: str, golden_dtype: str) -> Element:
     a, g = number(actual_bits, dtype), number(golden_bits, golden_dtype)
-    if dtype.startswith("int"):
+    if "int" in dtype:
         apart = abs(a - g)
         return Element(a, g, float(apart), float(apart) / (abs(float(g)) + 1e-7), int(apart), apart == 0)
     stored = golden_bits if dtype == golden_dtype else rounded_bits(float(g), dtype)
@@ -135,7 +136,7 @@ class Verdict:
 
 
 def mixed(found: list[Element], row: str) -> Verdict:
-    if row.startswith("int"):
+    if "int" in row:
         passing = [e.absolute == 0 for e in found]
         return Verdict(all(passing), passing)
     rtol, atol, cap = MIXED[row]
@@ -153,7 +154,7 @@ def stat_rel_err(found: list[Element], row: str) -> Verdict:
 
 
 def close(found: list[Element], row: str) -> Verdict:
-    if row.startswith("int"):
+    if "int" in row:
         return mixed(found, row)
     rtol = ptol = CLOSE[row]
     passing = [_good(e) and e.absolute <= 1e-8 + rtol * _size(e) for e in found]
@@ -205,7 +206,7 @@ def _cross_figures(found: list[Element], row: str) -> list[float]:
 
 def mixed_ttk(found: list[Element], row: str) -> Verdict:
     """No element is asked for its own ULP: there is one limit for all."""
-    if row.startswith("int"):
+    if "int" in row:
         return mixed(found, row)
     digits = 11 if row == "HF32" else FLOATS[row][0]
     limit = max(MIXED[row][2], 32 * 2.0 ** (1 - digits))
@@ -217,7 +218,7 @@ def mixed_ttk(found: list[Element], row: str) -> Verdict:
 
 def close_ttk(found: list[Element], row: str) -> Verdict:
     """NaN and Inf that differ are misses like others; the share must stay below its limit."""
-    if row.startswith("int"):
+    if "int" in row:
         return mixed(found, row)
     in_a_million = round(CLOSE[row] * 10**6)
     passing = [_good(e) and e.absolute <= _close_tolerance(e, row) for e in found]

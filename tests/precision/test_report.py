@@ -27,7 +27,7 @@ def damaged(dtype: np.dtype[Any], shape: tuple[int, ...] = (2, 3, 11, 13)) -> tu
     actual = golden.copy()
     actual[1, 2, ::4] = 0
     actual[0, 1, 5, 6] = actual[0, 1, 5, 6] / 2
-    if actual.dtype.kind != "i":
+    if actual.dtype.kind not in "iu":
         actual[1, 0, 2, 3] = math.nan
     return actual, golden
 

@@ -31,7 +31,7 @@ WIDER = {
     "int32": ["int32", "int64"],
     "int64": ["int64"],
 }
-FLOATS = [name for name in WIDER if not name.startswith("int")]
+FLOATS = [name for name in WIDER if "int" not in name]
 COMBINATIONS = [(one, other) for one, others in WIDER.items() for other in others]
 FLOAT_COMBINATIONS = [(one, other) for one, other in COMBINATIONS if one in FLOATS]
 
@@ -45,7 +45,7 @@ def numbers(draw: st.DrawFn, dtype: str) -> int:
     """Bits of any number, but ordinary, tiny, huge and special ones far more often than chance would give them."""
     width = plain.WIDTH[dtype]
     anything = st.integers(0, 2**width - 1)
-    if dtype.startswith("int"):
+    if "int" in dtype:
         return draw(anything | st.integers(0, 5) | st.integers(2**width - 5, 2**width - 1))
     digits, _, highest, _, _ = plain.FLOATS[dtype]
     infinity = (2 * highest + 1) << (digits - 1)
@@ -67,7 +67,7 @@ def pairs(draw: st.DrawFn, dtype: str, golden_dtype: str) -> tuple[list[int], li
         near = [
             st.integers(-40, 40).map(lambda step, bits=bits: (bits + step) % 2 ** plain.WIDTH[dtype]) for bits in actual
         ]
-    elif dtype.startswith("int"):
+    elif "int" in dtype:
         near = [st.just(plain.number(bits, dtype) % 2**64) for bits in actual]
     else:
         shift = plain.WIDTH[golden_dtype] - plain.WIDTH[dtype]
