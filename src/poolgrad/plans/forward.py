@@ -21,7 +21,9 @@ LARGEST_PLANE = 2**31 - 1
 # more of them each is made, added and forgotten.
 CHUNK, TILE, RESULTS, MOST_ROWS_KEPT = 512, 1024, 256, 32
 # Kernels for channels that lie side by side, by those for anything.
-BY_PIXELS = {"pool_average": "pool_average_pixels", "pool_max": "pool_max_pixels"}
+BY_PIXELS = {
+    kernel: f"{kernel}_pixels" for kernel in ("pool_average", "pool_max", "pool_max_values", *INTEGER_MAXIMA.values())
+}
 
 
 def plan_maximum(call: Call, threads: int) -> Plan:
