@@ -99,6 +99,14 @@ def test_types_and_layouts(dtype: np.dtype[Any]) -> None:
                     check(case, (1, channels), dtype, layouts)
 
 
+@pytest.mark.parametrize("dtype", ALL_TYPES, ids=str)
+def test_channels_side_by_side(dtype: np.dtype[Any]) -> None:
+    """Some vectors of them at once, single ones and the last one laid back; windows of padding only go another way."""
+    for case in CASES:
+        for channels in (8, 37, 64):
+            check(case, (2, channels), dtype, ("channels last", "channels last"))
+
+
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers_by_dlpack(dtype: str) -> None:
     x = numbers((2, 3, 4, 5), np.dtype(dtype))

@@ -24,7 +24,9 @@ LARGEST_PLANE = 2**31 - 1
 # more of them each is made, added and forgotten.
 CHUNK, TILE, RESULTS, MOST_ROWS_KEPT = 512, 1024, 256, 32
 # Kernels for channels that lie side by side, by those for anything.
-BY_PIXELS = {"pool_average": "pool_average_pixels", "pool_max": "pool_max_pixels"}
+BY_PIXELS = {
+    kernel: f"{kernel}_pixels" for kernel in ("pool_average", "pool_max", "pool_max_values", *INTEGER_MAXIMA.values())
+}
 
 # Windows along W (kernel, stride, padding) that are summed without scratch.
 USUAL = {(3, 1, 1): codes.K3S1, (2, 2, 0): codes.K2S2, (3, 2, 0): codes.K3S2, (3, 2, 1): codes.K3S2_PADDED}

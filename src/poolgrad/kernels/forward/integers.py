@@ -10,7 +10,7 @@ from typing import Any
 from ..jit.integers import Integers, integers, larger_integers, least_integers
 from ..jit.memory import piece_named
 from ..jit.vectors import read, write
-from ..record import BY_ELEMENTS, LANES, NOTHING
+from ..record import BY_ELEMENTS, INTEGER_MAXIMA, LANES, NOTHING
 from .lanes import lanes_giver, lanes_taker, pixels_giver, pixels_taker
 from .maxima import values_pooling
 
@@ -57,9 +57,13 @@ def _kernel(name: str, kind: Integers) -> Any:
     return pool
 
 
-pool_max_int8 = _kernel("pool_max_int8", integers(8, True))
-pool_max_uint8 = _kernel("pool_max_uint8", integers(8, False))
-pool_max_int16 = _kernel("pool_max_int16", integers(16, True))
-pool_max_uint16 = _kernel("pool_max_uint16", integers(16, False))
-pool_max_int32 = _kernel("pool_max_int32", integers(32, True))
-pool_max_int64 = _kernel("pool_max_int64", integers(64, True))
+# By the names of their types.
+KINDS = {
+    "int8": integers(8, True),
+    "uint8": integers(8, False),
+    "int16": integers(16, True),
+    "uint16": integers(16, False),
+    "int32": integers(32, True),
+    "int64": integers(64, True),
+}
+globals().update({name: _kernel(name, KINDS[dtype]) for dtype, name in INTEGER_MAXIMA.items()})
