@@ -117,7 +117,7 @@ def test_windows_and_limits(case: Any, limits: dict[str, int], monkeypatch: Any)
 @pytest.mark.parametrize("index", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("case", [PLANES[1], PLANES[6], DEEP[1]], ids=str)
 def test_types_and_layouts(case: Any, index: Any, dtype: Any) -> None:
-    for channels in (3, 9, 16):
+    for channels in (3, 9, 16, 45):  # the last one: four vectors of channels at once, and single ones
         for layout in LAYOUTS:
             for layouts in (
                 (layout,) * 3,
