@@ -95,7 +95,7 @@ def _fixed(random: np.random.Generator, operator: Operator) -> Windows | None:
     n = len(operator.axes)
     size, kernel, stride = _sizes(random, n, 10 if n == 2 else 6), _sizes(random, n, 5), _sizes(random, n, 4)
     padding = tuple(int(random.integers(0, k // 2 + 1)) for k in kernel)
-    dilated = Role.DILATION in operator.by_role and (Role.PLACES in operator.by_role or Role.INDICES in operator.by_role)
+    dilated = Role.DILATION in operator.by_role and bool({Role.PLACES, Role.INDICES} & set(operator.by_role))
     dilation = _sizes(random, n, 3) if dilated else (1,) * n
     ceil_mode = bool(random.integers(2))
     axes = zip(size, kernel, stride, padding, dilation, strict=True)

@@ -202,7 +202,7 @@ def test_windows_and_limits(case: Case, limits: dict[str, int], monkeypatch: Any
 @pytest.mark.parametrize("case", [PLANES[1], PLANES[2], PLANES[7], PLANES[18], *DEEP[1:3]], ids=str)
 @pytest.mark.parametrize("limits", [{}, ALONG_ROWS], ids=["usual", "along rows"])
 def test_types_and_layouts(case: Case, dtype: Any, limits: dict[str, int], monkeypatch: Any) -> None:
-    set_limits(monkeypatch, limits)
+    set_limits(monkeypatch, limits | {"ASK_FROM": 0, "LONG_PIXEL": 0})
     for channels in (3, 9, 16):
         for layout in LAYOUTS:
             for layouts in ((layout, layout), (layout, "plain"), ("plain", layout)):
@@ -249,6 +249,13 @@ def test_sums_begin_at_plus_zero() -> None:
             for layout in ("plain", "channels last"):
                 result = poolgrad.avg_pool2d(Guarded.holding(x, layout).array, 3, 1, 1)
                 assert not np.signbit(result).any()
+
+
+@pytest.mark.parametrize("channels", [8, 31, 32, 45])
+@pytest.mark.parametrize("case", [*PLANES[:4], *DEEP[:3]], ids=str)
+def test_channels_side_by_side(case: Case, channels: int) -> None:
+    """Blocks of four vectors, single ones, and a last one that is laid back."""
+    check(case, (2, channels), FLOAT32, "channels last", "channels last apart")
 
 
 @pytest.mark.parametrize("layout", ["plain", "channels last"])

@@ -59,6 +59,7 @@ _NUMBER_FIELDS = (
     "streams",  # sum windows along W all at once, as in spreading.py
     "terms",
     "ones",
+    "soon",  # pixels are asked for so many bytes before they are read; 0 if they are in caches
     "usual",  # one of the windows along W that need no scratch: K3S1, K2S2, K3S2, K3S2_PADDED; or 0
     "pixel",  # channels that are worked on together, side by side in memory
     "levels",  # rows of sums of 4, 16, 64, ... quotients; 0 if shifts are added one by one

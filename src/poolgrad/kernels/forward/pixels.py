@@ -13,8 +13,8 @@ from ..geometry import COLUMNS, DEPTH, ROWS, count_of
 from ..jit.halves import load_bfloats, load_halves, store_bfloats, store_halves
 from ..jit.memory import inlined_piece, piece_named
 from ..jit.places import larger, splat_place, store_places_32, store_places_64
-from ..jit.vectors import add, as_unit, divide, load, splat, store
-from ..record import INT32, LANES, NOTHING, READ_BFLOATS, READ_FLOATS
+from ..jit.vectors import add, as_unit, divide, load, prefetch, splat, store
+from ..record import INT32, LANES, LINE, NOTHING, READ_BFLOATS, READ_FLOATS
 from .rows import places_in_window
 
 
@@ -54,6 +54,17 @@ def box_in_row(plan: Any, row: Box, ow: int) -> Box:
     w, columns = held(plan, COLUMNS, ow)
     first = row.first + w * plan.grad_steps[4]
     return Box(first, row.layers, row.rows, columns, row.layer_step, row.row_step, row.column_step)
+
+
+@inlined_piece
+def ask_for_pixels(plan: Any, box: Box, unit: Any) -> None:
+    """Those that windows to come hold and this one does not, in the rows that it is the first to hold."""
+    if plan.soon:
+        some = min(plan.stride[COLUMNS], box.columns) * plan.grad_steps[4]
+        for h in range(max(box.rows - plan.stride[ROWS], 0), box.rows):
+            at = box.first + h * box.row_step + plan.soon
+            for line in range(0, some, LINE):
+                prefetch(at + line, 0, unit)
 
 
 # Vectors of channels at once.
@@ -113,6 +124,7 @@ def _summer(name: str, take: Any, put: Any) -> Any:
         zero, channels = splat(unit), plan.channels
         for ow in range(plan.out[COLUMNS]):
             box, c = box_in_row(plan, boxes, ow), ow - ow
+            ask_for_pixels(plan, box, unit)
             by = splat(as_unit(scale * count_of(plan, COLUMNS, ow), unit))
             while c + FOUR <= channels:
                 at = box.first
@@ -226,6 +238,7 @@ def _comparer(name: str, take: Any, put: Any) -> Any:
         channels = plan.channels
         for ow in range(plan.out[COLUMNS]):
             box, c = box_in_row(plan, boxes, ow), ow - ow
+            ask_for_pixels(plan, box, unit)
             first = places.first + held(plan, COLUMNS, ow)[0]
             here = Places(first, places.layer_step, places.row_step, places.column_step)
             while c + FOUR <= channels:
