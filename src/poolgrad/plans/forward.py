@@ -35,7 +35,7 @@ ASK_FROM, LONG_PIXEL, SOON = 4 << 20, 512, 4096
 USUAL = {(3, 1, 1): codes.K3S1, (2, 2, 0): codes.K2S2, (3, 2, 0): codes.K3S2, (3, 2, 1): codes.K3S2_PADDED}
 # Rows of the input from this width on are averaged one plane after the other, with neighbours along W in vectors.
 # Measured against eight planes at a time: as fast on 40 columns, 0.7 to 0.9 of the time on 56, half of it on 112, and
-# longer on 28. With fewer planes than lanes 0.8 to 1.0 of it on 28 columns and a third on 112; one plane an eighth.
+# longer on 28. With four planes 0.8 to 1.0 of it on 28 columns and 0.3 to 0.4 on 112; one plane 0.1 to 0.2 of it there.
 NARROWEST_ALONG_ROWS, NARROWEST_OF_FEW_PLANES, FEW_PLANES = 48, 24, LANES - 1
 # Their tiles, and the strides, kernels along W and rows of sums that they take.
 TILE_ALONG_ROWS, LARGEST_STRIDE_ALONG_ROWS, LONGEST_KERNEL_ALONG_ROWS, MOST_ROWS_ALONG = 4096, 2, 1024, 64
