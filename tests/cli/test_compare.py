@@ -119,7 +119,7 @@ BAD = [
     (["objects.npy", "golden.npy"], "never opened"),
     (["turned.npy", "golden.npy"], r"golden must have the shape of actual, \[9, 8, 3, 2\]; got \[2, 3, 8, 9\]"),
     (["good.npy", "golden16.npy"], "golden must be float32 or float64 where actual is float32; got bfloat16"),
-    (["bytes.npy", "bytes.npy"], "actual must be of one of the types"),
+    (["unsigned.npy", "unsigned.npy"], "actual must be of one of the types"),
     (["good.npy", "golden.npy", "--standard", "rough"], "standard must be one of mixed, .*; got 'rough'"),
     (["good.npy", "golden.npy", "--level", "L9"], "level must be one of L0, L1, L2; got 'L9'"),
     (["good.npy", "golden.npy", "--standard", "cross_check"], "give it as third_party"),
@@ -142,7 +142,7 @@ def test_bad_files_and_bad_usage_are_one_clear_line(files: Path, arguments: list
     (files / "pickled.npy").write_bytes(pickle.dumps([1, 2, 3]))
     np.save(files / "objects.npy", np.array([{}], object), allow_pickle=True)
     write_array(files / "turned.npy", np.load(files / "good.npy").T)
-    write_array(files / "bytes.npy", np.zeros(3, np.uint8))
+    write_array(files / "unsigned.npy", np.zeros(3, np.uint64))
     before = {path.name: path.read_bytes() for path in files.iterdir()}
     answered = poolgrad("compare", *arguments, expect=2)
     assert re.search(message, answered.stderr), answered.stderr

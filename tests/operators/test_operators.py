@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 
 import pytest
 
 from poolgrad import acl
-from poolgrad.operators import ABSENT, REGISTRY, find_operator
+from poolgrad.operators import REGISTRY, find_operator
 
 # CANN's pooling operators, written down a second time.
 FAMILY = """
@@ -18,7 +17,6 @@ FAMILY = """
     MaxPool2dWithMask MaxPool2dWithMaskBackward MaxPool3dWithArgmax MaxPool3dWithArgmaxBackward
     AdaptiveMaxPool2d AdaptiveMaxPool2dBackward AdaptiveMaxPool3d AdaptiveMaxPool3dBackward
 """
-OTHERS = sorted({f"aclnn{name}" for name in FAMILY.split()} - set(REGISTRY))
 
 
 @pytest.mark.parametrize("operator", REGISTRY.values(), ids=lambda operator: operator.name)
@@ -52,20 +50,9 @@ def test_a_wrong_name_gets_the_list(name: object) -> None:
     assert all(known in str(error.value) for known in REGISTRY)
 
 
-def test_every_pooling_operator_is_here_or_known_to_be_absent() -> None:
-    assert sorted(ABSENT) == OTHERS
-    assert len(FAMILY.split()) == 19
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_an_operator_that_only_cann_has(name: str) -> None:
-    short = name.removeprefix("aclnn")
-    snake = re.sub(r"(?<=[a-z\d])(?=[A-Z])", "_", short).lower()
-    for written in (name, short, short.lower(), snake, f"torch.ops.aten.{snake}"):
-        with pytest.raises(ValueError, match=f"CANN has {name}, and poolgrad does not") as error:
-            find_operator(written)
-        assert "did you mean" not in str(error.value)
-        assert all(known in str(error.value) for known in REGISTRY)
+def test_the_whole_family_is_here() -> None:
+    assert sorted(REGISTRY) == sorted(f"aclnn{name}" for name in FAMILY.split())
+    assert len(REGISTRY) == 19
 
 
 @pytest.mark.parametrize(
@@ -77,20 +64,9 @@ def test_an_operator_that_only_cann_has(name: str) -> None:
         ("adaptive_max_pool3", "aclnnAdaptiveMaxPool3d"),
     ],
 )
-def test_an_operator_that_perhaps_only_cann_has_almost_right(name: str, meant: str) -> None:
-    ours = [known for known in (meant, f"{meant}Backward") if known in REGISTRY]  # of several that are as like
-    remark = "the known ones" if ours else "CANN has it, and poolgrad does not; "
-    with pytest.raises(ValueError, match=f"did you mean {ours[0] if ours else meant}\\? {remark}"):
+def test_a_name_of_another_library_is_understood(name: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"did you mean {meant}\\? the known ones"):
         find_operator(name)
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_the_documented_functions_of_such_an_operator(name: str) -> None:
-    for function in (name, f"{name}GetWorkspaceSize"):
-        assert not hasattr(acl, function)
-        with pytest.raises(AttributeError, match=f"^CANN has {name}, and poolgrad does not; it has ") as error:
-            getattr(acl, function)
-        assert error.value.name == function
 
 
 def test_other_names_that_the_documented_layer_lacks() -> None:
@@ -99,17 +75,8 @@ def test_other_names_that_the_documented_layer_lacks() -> None:
             getattr(acl, name)
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        *((name, f"AttributeError: CANN has {name}, and poolgrad does not; ") for name in OTHERS[:1]),
-        ("aclrtMaloc", "has no attribute 'aclrtMaloc'. Did you mean: 'aclrtMalloc'?"),
-    ],
-)
-def test_what_python_itself_adds(name: str, told: str) -> None:
-    """It offers similar names where a traceback ends, which is help for a typo and confusion for another operator."""
-    code = f"from poolgrad import acl; acl.{name}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    last = done.stderr.splitlines()[-1]
-    assert told in last
-    assert ("Did you mean" in last) == (name == "aclrtMaloc")
+def test_python_offers_similar_names_for_a_typo() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from poolgrad import acl; acl.aclrtMaloc"], capture_output=True, text=True, timeout=60
+    )
+    assert "has no attribute 'aclrtMaloc'. Did you mean: 'aclrtMalloc'?" in done.stderr.splitlines()[-1]

@@ -71,13 +71,3 @@ from .streams import aclrtMemcpyAsync as aclrtMemcpyAsync
 from .streams import aclrtSynchronizeDevice as aclrtSynchronizeDevice
 from .streams import aclrtSynchronizeStream as aclrtSynchronizeStream
 from .streams import aclrtSynchronizeStreamWithTimeout as aclrtSynchronizeStreamWithTimeout
-
-if not TYPE_CHECKING:  # for type checkers a module that has it has every name
-
-    def __getattr__(name: str) -> object:
-        from ..operators import ABSENT, told_absent
-
-        operator = name.removesuffix("GetWorkspaceSize")
-        if operator in ABSENT:
-            raise AttributeError(told_absent(operator), name=name, obj=None)  # where Python finds no "did you mean"
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
