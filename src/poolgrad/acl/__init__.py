@@ -4,8 +4,6 @@ Out-parameters come back as values, the status last. Nothing here raises on bad 
 documented status, and ``aclGetRecentErrMsg`` tells why. ``None`` and ``0`` both stand for a null pointer.
 """
 
-from typing import TYPE_CHECKING
-
 # Constants and status codes, all of them, under their documented names.
 from ..base.status import *  # noqa: F403
 from .constants import *  # noqa: F403
