@@ -89,6 +89,8 @@ PLANES: list[Case] = [
     Fixed((11, 30), (3, 4), (3, 3), (1, 2), ceil=True),
     Fixed((11, 30), (3, 4), (3, 3), (1, 2), ceil=True, count_pad=False),
     Fixed((40, 17), (40, 17), (1, 1), (0, 0)),
+    Fixed((19, 5), (21, 7), (3, 3), (1, 1), count_pad=False),
+    Fixed((3, 9), (3, 9), (1, 1), (0, 0), divisor=2**24 + 1),
     Fixed((50, 8), (35, 3), (1, 2), (17, 1)),
     Fixed((5, 70), (1, 40), (1, 1), (0, 20)),
     Fixed((9, 9), (2, 2), (3, 3), (1, 1), ceil=True),
@@ -233,12 +235,19 @@ def test_self_is_rounded_first(case: Any, layout: str, limits: dict[str, int], m
         ((1, 8, 7, 48), "channels last", {"divisor_override": 2**25}, "pool_average"),
         ((2, 8, 7, 48), "plain", {"divisor_override": 2**25}, "pool_average"),
         ((2, 8, 7, 48), "plain", {"stride": 3}, "pool_average"),
+        ((2, 4, 7, 7), "plain", {"kernel_size": 7, "padding": 0}, "pool_average_whole_planes"),
+        ((2, 4, 7, 7), "plain", {"kernel_size": 9}, "pool_average_whole_planes"),
+        ((2, 4, 7, 7), "plain", {"kernel_size": 8}, "pool_average"),
+        ((2, 4, 7, 7), "every second", {"kernel_size": 7, "padding": 0}, "pool_average"),
+        ((1, 7, 8, 8), "plain", {"kernel_size": 8, "padding": 0}, "pool_average_few_whole_planes"),
+        ((1, 7, 7, 7), "plain", {"kernel_size": 7, "padding": 0}, "pool_average_whole_planes"),
     ],
 )
 def test_which_kernel(shape: Any, layout: str, options: Any, kernel: str, monkeypatch: Any) -> None:
     made = recording(monkeypatch)
     forget_calls()
-    poolgrad.avg_pool2d(Guarded(shape, FLOAT32, layout).array, 3, **({"stride": 1, "padding": 1} | options))
+    windows = {"kernel_size": 3, "stride": 1, "padding": 1} | options
+    poolgrad.avg_pool2d(Guarded(shape, FLOAT32, layout).array, **windows)
     assert [plan.kernel for plan in made] == [kernel]
 
 

@@ -101,6 +101,8 @@ _MODULES = {
     "pool_average": "forward.averages",
     "pool_average_pixels": "forward.pixels",
     "pool_average_along_rows": "forward.along_rows",
+    "pool_average_whole_planes": "forward.whole_planes",
+    "pool_average_few_whole_planes": "forward.whole_planes",
     "pool_max": "forward.maxima",
     "pool_max_values": "forward.maxima",
     **dict.fromkeys(INTEGER_MAXIMA.values(), "forward.integers"),
