@@ -55,5 +55,7 @@ def holds_on(check: Check, operator: Operator) -> str:
     """The names of the products on which a row of the operator decides."""
     if check.on == EVERYWHERE:
         return "all"
-    wanted = [product.name for product in PRODUCTS if product in check.on and product in operator.products]
+    named = [product for product in PRODUCTS if product in check.on]
+    # All are named by a row that refuses products without the operator.
+    wanted = [product.name for product in named if product in operator.products] or [product.name for product in named]
     return ", ".join(wanted + (["no product"] if ANY in check.on else []))
