@@ -92,7 +92,7 @@ def _forward(gradient: Operator, numbers: list[Parameter]) -> Callable[[torch.Te
         if _is_traced() or not _is_usual(x) or any(map(_refused_by_torch, numbers, arguments)):
             return theirs(x, arguments)
         try:
-            return getattr(operators, name)(x.detach(), **dict(zip(names, arguments, strict=True)))
+            return getattr(operators, name)(_plain(x.detach()), **dict(zip(names, arguments, strict=True)))
         except (AclnnError, TypeError, RuntimeError):  # which is not ours to do, or wrong: torch has the errors
             return theirs(x, arguments)
 
@@ -107,6 +107,14 @@ def _is_traced() -> bool:
 def _is_usual(x: torch.Tensor) -> bool:
     """Whether results in the layout of x are laid out as torch's own."""
     return x.is_contiguous() or (x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last))
+
+
+def _plain(x: torch.Tensor) -> torch.Tensor:
+    """The same tensor with the strides that results have: axes of one element may have had any."""
+    if x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last):
+        return x
+    strides = [math.prod(x.shape[axis + 1 :]) for axis in range(x.dim())]
+    return x if list(x.stride()) == strides else x.as_strided(x.shape, strides)
 
 
 def _refused_by_torch(parameter: Parameter, value: Any) -> bool:

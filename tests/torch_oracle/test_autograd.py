@@ -246,3 +246,15 @@ def test_who_takes_down_what_torch_does_sees_it() -> None:
     assert torch.equal(taken_down(-PLAIN), functional.max_pool2d(-PLAIN, 2))
     compiled = torch.compile(pool, backend="eager", fullgraph=False)
     assert torch.equal(compiled(PLAIN), functional.max_pool2d(PLAIN, 2))
+
+
+@pytest.mark.parametrize(
+    "name", ["adaptive_avg_pool2d", "adaptive_max_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool3d"]
+)
+def test_results_are_laid_out_as_torchs_whatever_axes_of_one_element_say(name: str) -> None:
+    axes = int(name[-2])
+    turned = torch.randn((2, 3, *[2] * (axes - 2), 1, 4)).transpose(-1, -2)
+    assert turned.is_contiguous()
+    for x in (turned, torch.randn((3, 3, *[1] * axes)).movedim(1, -1).contiguous().movedim(-1, 1)):
+        ours, theirs = (getattr(module, name)(x, 3) for module in (poolgrad.torch, functional))
+        assert ours.stride() == theirs.stride()

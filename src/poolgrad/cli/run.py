@@ -45,6 +45,8 @@ def run(
 
     Examples:
 
+    `poolgrad run MaxPool2dWithIndices --x x.npy --kernel-size 2 -o values.npy -o indices.npy`
+
     `poolgrad run AvgPool2dBackward --grad-output g.npy --x-shape 1,16,4,4 --kernel-size 4 -o golden.npy`
 
     `poolgrad run MaxPool2dWithIndicesBackward --grad-output g.bin --dtype bfloat16 --shape 1,16,2,2

@@ -170,7 +170,7 @@ def dtype_in(
         for name in names:
             dtype = call.tensor(name).dtype
             if dtype.name not in allowed:
-                return Broken(name, f"dtype {listed(allowed)}", dtype.name, f"Convert {name} to one of these.")
+                return Broken(name, f"dtype {listed(allowed)}", dtype.name, f"Convert {name} to {listed(allowed)}.")
         return None
 
     says = f"dtype of {joined(names)} is {listed(allowed)}"
@@ -365,7 +365,8 @@ def length_in(
         if not isinstance(value, tuple) or len(value) in allowed:  # null, or no handle, is another row's matter
             return None
         each_axis = joined(f"one for {letter}" for letter in call.operator.axes)
-        change = f"Pass one value, or {each_axis}." if 1 in allowed else f"Pass {each_axis}."
+        ways = ["one value"] * (1 in allowed) + [each_axis] + ["four: top, left, bottom, right"] * (4 in allowed)
+        change = f"Pass {', or '.join(ways)}."
         return Broken(name, f"{listed(allowed)} values", f"{len(value)}", change)
 
     return Check(f"{name}-length", f"{name} has {listed(allowed)} values", test, on=on, source=source)

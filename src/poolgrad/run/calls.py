@@ -180,7 +180,8 @@ def _outputs(operator: Operator, out: Any) -> tuple[Any, ...]:
         return (None,) * len(outputs)
     if not isinstance(out, tuple) or len(out) != len(outputs) or any(array is None for array in out):
         names = ", ".join(p.name for p in outputs)
-        raise TypeError(f"out must be a tuple of {len(outputs)} arrays, for {names}, got {type(out).__name__}.")
+        got = f"({', '.join(type(one).__name__ for one in out)})" if isinstance(out, tuple) else type(out).__name__
+        raise TypeError(f"out must be a tuple of {len(outputs)} arrays, for {names}, got {got}.")
     return out
 
 
