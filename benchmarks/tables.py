@@ -69,7 +69,7 @@ ENGLISH = Words(
     c_header=("the C interface", "measured", "target"),
     c_interface=C_INTERFACE,
     ratios_plot="how many times as fast as torch, by group",
-    sweep="{cases} random cases of {fewest:,.0f} to {most:,.0f} elements that nobody chose (seed {seed}), on {threads}.",
+    sweep="{cases} random cases of {fewest:,.0f} to {most:,.0f} elements, not chosen (seed {seed}), on {threads}.",
     sweep_header=("random shapes", "measurements", "mean", "worst", "slower than 0.95 × torch", "than 0.7 × torch"),
     sweep_kinds={
         "avg": "average",
