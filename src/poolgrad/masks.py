@@ -20,9 +20,10 @@ from .base.status import ACLNN_ERR_PARAM_INVALID
 from .base.tensor import Tensor
 from .contract.checks import dtype_in, same
 from .contract.engine import Call, Check, enforce
-from .contract.masks import GROUP, holds_bits, mask_shape, maxima_and_mask, positions
+from .contract.masks import holds_bits, mask_shape, maxima_and_mask, positions
 from .contract.operator import Operator
 from .contract.parameters import INDICES, Role
+from .kernels.record import GROUP
 from .operators import REGISTRY
 from .run.bad_indices import index_outside, mask_error, outside_window
 from .run.calls import Ints, described_numbers, of_shape

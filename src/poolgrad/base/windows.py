@@ -81,6 +81,11 @@ class Axis:
         return last_window(i, self.rule, self.size, self.out, self.stride, self.pad)
 
     @property
+    def is_one_window(self) -> bool:
+        """Whether there is one window, over all elements."""
+        return self.out == 1 and self.start(0) <= 0 and self.stop(0) >= self.size
+
+    @property
     def longest_count(self) -> int:
         """An upper bound of ``count`` over all windows."""
         if self.counting == COUNT_ONE:

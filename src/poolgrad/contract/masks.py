@@ -22,8 +22,8 @@ from .engine import Broken, Call, Check
 from .parameters import Parameter, Role
 from .pooling import CLASSIC, pooled_results, shape_if_any
 
-# Channels that share a word, outputs that share a block, and bytes of a block.
-GROUP, BLOCK, BLOCK_BYTES = 16, 16, 32
+# Outputs that share a block, and bytes of a block.
+BLOCK, BLOCK_BYTES = 16, 32
 
 
 def mask_shape(call: Call) -> tuple[int, ...]:

@@ -180,7 +180,7 @@ Booking = tuple[str, int, int, int]
 def _for_whole_planes(views: Views, record: Record) -> Booking | None:
     """One window over each plane."""
     axes, source, target, gradients, planes, _ = views
-    if any(axis.out != 1 or axis.start(0) > 0 or axis.stop(0) < axis.size for axis in axes):
+    if not all(axis.is_one_window for axis in axes):
         return None
     one_channel = planes.shape[1] == 1  # then planes follow each other in the steps of the images
     stacks = one_channel or (gradients.is_stack() and planes.is_stack())

@@ -98,7 +98,7 @@ def _plan(call: Call, threads: int, kernel: str, compute: str, record: Record, a
         kernel, groups = BY_PIXELS[kernel], batch
         if source.dtype.nbytes(source.count) >= ASK_FROM and planes[0].steps[4] >= LONG_PIXEL:
             record["soon"] = SOON
-    elif kernel == "pool_average" and _takes_whole_planes(record, axes, planes, sizes):
+    elif kernel == "pool_average" and all(a.is_one_window for a in axes) and planes[0].is_dense(sizes[0]):
         few = record["planes"] <= FEW_PLANES and columns.size >= LANES
         kernel = "pool_average_few_whole_planes" if few else "pool_average_whole_planes"
         groups = batch * channels if few else groups
@@ -110,8 +110,7 @@ def _plan(call: Call, threads: int, kernel: str, compute: str, record: Record, a
     if kernel == "pool_average_along_rows":
         floats, integers = _scratch_along_rows(record, axes, target.dtype.nbytes(target.count) >= plans.STREAM_FROM)
     elif "whole_planes" in kernel:
-        record["chunk"], record["batch"] = CHUNK, max(RESULTS // LANES, 1)
-        floats = (CHUNK + LANES) * (LANES + 1) + max(RESULTS, LANES)
+        floats = _set_whole_planes(record, planes, sizes)
     elif kernel not in BY_PIXELS.values():
         floats, integers = _scratch(record, axes, min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts))
     return Plan(call, kernel if units else "", compute, record, names, units, parts, floats, integers)
@@ -177,18 +176,15 @@ def _scratch(record: Record, axes: tuple[Axis, ...], budget: int) -> tuple[int, 
     return floats(), 3 * tile + depth_slots * row_slots + max(kept, 2) + 3
 
 
-def _takes_whole_planes(record: Record, axes: Axes, planes: list[Planes], sizes: list[int]) -> bool:
-    """Whether there is one window over each plane, which is a run of memory."""
-    if any(axis.out != 1 or axis.start(0) > 0 or axis.stop(0) < axis.size for axis in axes):
-        return False
+def _set_whole_planes(record: Record, planes: list[Planes], sizes: list[int]) -> int:
+    """One window over each plane, which is a run of memory: how they move, and the floats that are needed."""
     (source, result), (size, result_size) = planes, sizes
-    if not source.is_dense(size):
-        return False
     record["grad_steps"][0, 2:] = contiguous_strides(source.spatial, size)
     # One result of each plane: those of all planes follow each other, or each is written by itself.
     record["dense_results"] = result.is_stack() and result.steps[1] == result_size
     record["result_steps"][0, 4] = result_size
-    return True
+    record["chunk"], record["batch"] = CHUNK, max(RESULTS // LANES, 1)
+    return (CHUNK + LANES) * (LANES + 1) + max(RESULTS, LANES)
 
 
 def _slots_along_rows(axes: Axes) -> tuple[int, int]:

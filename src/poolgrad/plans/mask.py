@@ -15,11 +15,11 @@ import numpy as np
 from ..base.dtypes import INT32
 from ..base.tensor import Planes, Tensor, as_planes, contiguous_strides, is_contiguous
 from ..contract.engine import Call
-from ..contract.masks import GROUP, holds_bits, mask_shape, positions
+from ..contract.masks import holds_bits, mask_shape, positions
 from ..contract.operator import Operator
 from ..contract.parameters import Role
 from ..contract.pooling import layout_of, pooled_shape
-from ..kernels.record import RECORD, ROOM
+from ..kernels.record import GROUP, RECORD, ROOM
 from .average import ROUNDINGS
 from .forward import plan_maximum as plan_found_maxima
 from .maximum import plan_maximum as plan_given_maxima

@@ -12,9 +12,10 @@ from ..base.errors import IndexRangeError
 from ..base.status import ACL_ERROR_RT_AICORE_EXCEPTION, name_of
 from ..base.tensor import Tensor
 from ..contract.engine import Call
-from ..contract.masks import GROUP, holds_bits, mask_shape, positions
+from ..contract.masks import holds_bits, mask_shape, positions
 from ..contract.parameters import Role
 from ..contract.pooling import pooled_shape, spatial_sizes
+from ..kernels.record import GROUP
 
 
 def mask_error(call: Call, address: int, output: int) -> IndexRangeError:

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-Pair = tuple[int, int]
 
 # What NumPy does with a signalling NaN, or with Inf - Inf, is right, and nobody needs a warning of it. When NumPy gives
 # one depends on the processor.
