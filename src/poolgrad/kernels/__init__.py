@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TypeVar
 
-from .record import FEW_WINDOWS, INTEGER_MAXIMA, LAYERS, LAYERS_IN_ONE_PASS, PIXEL_BLOCKS
+from .record import FEW_WINDOWS, INTEGER_MAXIMA, LAYERS, LAYERS_IN_ONE_PASS, PIXEL_BLOCKS, WHOLE_PLANES
 
 Loaded = TypeVar("Loaded")
 
@@ -101,8 +101,7 @@ _MODULES = {
     "pool_average": "forward.averages",
     "pool_average_pixels": "forward.pixels",
     "pool_average_along_rows": "forward.along_rows",
-    "pool_average_whole_planes": "forward.whole_planes",
-    "pool_average_few_whole_planes": "forward.whole_planes",
+    **dict.fromkeys(WHOLE_PLANES, "forward.whole_planes"),
     "pool_max": "forward.maxima",
     "pool_max_values": "forward.maxima",
     **dict.fromkeys(INTEGER_MAXIMA.values(), "forward.integers"),

@@ -35,6 +35,11 @@ FEW_WINDOWS = {
 LAYERS = {name.replace("few_windows", "layers"): windows for name, windows in FEW_WINDOWS.items()}
 LAYERS_IN_ONE_PASS = ("average_layers_k3s1", "average_layers_k3s2", "average_layers_k3s2_odd")
 
+# One window over each plane: a kernel for each of the usual widths, and for any other one (0).
+WHOLE_PLANES = {
+    f"{of}_whole_planes_{width}": (of, width) for of in ("pool_average", "pool_max") for width in (0, *range(4, 17))
+}
+
 # Maxima of integers: a kernel for each type.
 INTEGER_MAXIMA = {name: f"pool_max_{name}" for name in ("int8", "uint8", "int16", "uint16", "int32", "int64")}
 

@@ -13,7 +13,7 @@ from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import layout_of
 from ..kernels import record as codes
-from ..kernels.record import INTEGER_MAXIMA, LANES, READ_FLOATS, RECORD
+from ..kernels.record import INTEGER_MAXIMA, LANES, READ_FLOATS, RECORD, WHOLE_PLANES
 from . import plan as plans
 from .average import MOVES, ROUNDINGS, Axes, axes_of, divisor_of, has_large_divisors
 from .plan import CODES, Plan, Record, compute_dtype, parts_for, power_of_two
@@ -37,6 +37,8 @@ USUAL = {(3, 1, 1): codes.K3S1, (2, 2, 0): codes.K2S2, (3, 2, 0): codes.K3S2, (3
 # Measured against eight planes at a time: as fast on 40 columns, 0.7 to 0.9 of the time on 56, half of it on 112, and
 # longer on 28. With four planes 0.8 to 1.0 of it on 28 columns and 0.3 to 0.4 on 112; one plane 0.1 to 0.2 of it there.
 NARROWEST_ALONG_ROWS, NARROWEST_OF_FEW_PLANES, FEW_PLANES = 48, 24, LANES - 1
+# Rows of whole planes that are pooled at once, or all of a plane's if these are no more than so many.
+ROWS_OF_WHOLE_PLANES, MOST_ROWS_OF_A_PLANE = 2048, 2**14
 # Their tiles, and the strides, kernels along W and rows of sums that they take.
 TILE_ALONG_ROWS, LARGEST_STRIDE_ALONG_ROWS, LONGEST_KERNEL_ALONG_ROWS, MOST_ROWS_ALONG = 4096, 2, 1024, 64
 
@@ -98,10 +100,9 @@ def _plan(call: Call, threads: int, kernel: str, compute: str, record: Record, a
         kernel, groups = BY_PIXELS[kernel], batch
         if source.dtype.nbytes(source.count) >= ASK_FROM and planes[0].steps[4] >= LONG_PIXEL:
             record["soon"] = SOON
-    elif kernel == "pool_average" and all(a.is_one_window for a in axes) and planes[0].is_dense(sizes[0]):
-        few = record["planes"] <= FEW_PLANES and columns.size >= LANES
-        kernel = "pool_average_few_whole_planes" if few else "pool_average_whole_planes"
-        groups = batch * channels if few else groups
+    elif kernel in ("pool_average", "pool_max") and _takes_whole_planes(record, axes, planes[0], sizes[0]):
+        named = f"{kernel}_whole_planes_{columns.size}"
+        kernel, groups = named if named in WHOLE_PLANES else f"{kernel}_whole_planes_0", batch * channels
     elif kernel == "pool_average" and _goes_along_rows(record, axes):
         kernel, groups = "pool_average_along_rows", batch * channels
     units = groups * depth.out * rows.out if target.count else 0
@@ -110,7 +111,7 @@ def _plan(call: Call, threads: int, kernel: str, compute: str, record: Record, a
     if kernel == "pool_average_along_rows":
         floats, integers = _scratch_along_rows(record, axes, target.dtype.nbytes(target.count) >= plans.STREAM_FROM)
     elif "whole_planes" in kernel:
-        floats = _set_whole_planes(record, planes, sizes)
+        floats = _scratch_of_whole_planes(record, axes, sizes[0])
     elif kernel not in BY_PIXELS.values():
         floats, integers = _scratch(record, axes, min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts))
     return Plan(call, kernel if units else "", compute, record, names, units, parts, floats, integers)
@@ -176,15 +177,22 @@ def _scratch(record: Record, axes: tuple[Axis, ...], budget: int) -> tuple[int, 
     return floats(), 3 * tile + depth_slots * row_slots + max(kept, 2) + 3
 
 
-def _set_whole_planes(record: Record, planes: list[Planes], sizes: list[int]) -> int:
-    """One window over each plane, which is a run of memory: how they move, and the floats that are needed."""
-    (source, result), (size, result_size) = planes, sizes
-    record["grad_steps"][0, 2:] = contiguous_strides(source.spatial, size)
-    # One result of each plane: those of all planes follow each other, or each is written by itself.
-    record["dense_results"] = result.is_stack() and result.steps[1] == result_size
-    record["result_steps"][0, 4] = result_size
-    record["chunk"], record["batch"] = CHUNK, max(RESULTS // LANES, 1)
-    return (CHUNK + LANES) * (LANES + 1) + max(RESULTS, LANES)
+def _takes_whole_planes(record: Record, axes: Axes, source: Planes, size: int) -> bool:
+    """Whether there is one window over each plane, and the planes of an image follow each other in memory."""
+    depth, rows, columns = (axis.size for axis in axes)
+    follow = source.shape[1] == 1 or source.steps[1] == depth * rows * columns * size
+    one = all(axis.is_one_window for axis in axes) and record["dilation"].max() == 1
+    return bool(record["reading"]) and one and follow and source.is_dense(size) and depth * rows <= MOST_ROWS_OF_A_PLANE
+
+
+def _scratch_of_whole_planes(record: Record, axes: Axes, size: int) -> int:
+    """How many planes are pooled at once, and the floats that their rows take; tables are read in groups of rows."""
+    depth, rows, columns = (axis.size for axis in axes)
+    some = max(ROWS_OF_WHOLE_PLANES // (depth * rows), 1)
+    record["stored"], record["batch"] = size, some
+    room = 2 * LANES  # rows behind a table that are read with its last ones, and columns
+    record["pitch"] = pitch = max((some * depth + room) * rows, (some + room) * depth, some * depth * rows + room) + room
+    return 4 * pitch + ((some * depth * rows + room) * columns + room if columns < LANES // 2 else 0)
 
 
 def _slots_along_rows(axes: Axes) -> tuple[int, int]:

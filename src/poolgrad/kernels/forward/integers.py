@@ -11,13 +11,13 @@ from ..jit.integers import Integers, integers, larger_integers, least_integers
 from ..jit.memory import piece_named
 from ..jit.vectors import read, write
 from ..record import BY_ELEMENTS, INTEGER_MAXIMA, LANES, NOTHING
-from .lanes import lanes_giver, lanes_taker, pixels_giver, pixels_taker
+from .lanes import QUAD, lanes_giver, lanes_taker, pixels_giver, pixels_taker
 from .maxima import values_pooling
 
 
 def _kernel(name: str, kind: Integers) -> Any:
     take_one, give_one = kind.read, kind.write
-    take_lanes, take_pixels = lanes_taker(f"{name}_take", kind.load), pixels_taker(f"{name}_take_pixels", kind.load)
+    take_lanes, take_pixels = lanes_taker(f"{name}_take", kind.load_quads), pixels_taker(f"{name}_take_pixels", kind.load)
     give_lanes, give_pixels = lanes_giver(f"{name}_give", kind.store), pixels_giver(f"{name}_give_pixels", kind.store)
 
     @piece_named(f"{name}_take_row")
@@ -26,7 +26,7 @@ def _kernel(name: str, kind: Integers) -> Any:
         step = plan.grad_steps[4]
         if plan.pixel:
             take_pixels(planes[0] + offset + start * step, step, n, target, unit)
-        elif plan.reading == BY_ELEMENTS or n < LANES:
+        elif plan.reading == BY_ELEMENTS or n < QUAD:
             for lane in range(LANES):
                 for i in range(n):
                     write(target, LANES * i + lane, take_one(planes[lane] + offset, (start + i) * step, unit))

@@ -12,11 +12,21 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from ..jit.halves import load_bfloats, load_halves, store_bfloats, store_halves
+from ..jit.halves import (
+    load_bfloats,
+    load_halves,
+    load_quads_of_bfloats,
+    load_quads_of_halves,
+    store_bfloats,
+    store_halves,
+)
 from ..jit.memory import inlined_piece, piece, piece_named, write_f32
-from ..jit.vectors import load, read, store, transpose, write
+from ..jit.vectors import load, load_quads, read, store, transpose, transpose_quads, write
 from ..record import BY_ELEMENTS, FLOAT64, LANES, READ_BFLOATS, READ_FLOATS
 from ..rows import load_row, store_row
+
+# Neighbours of a plane that become pixels at once.
+QUAD = LANES // 2
 
 
 class Group(NamedTuple):
@@ -61,21 +71,17 @@ def planes_of(plan: Any, base: int, steps: Any, group: Group) -> Any:
 def lanes_taker(name: str, take: Any) -> Any:
     @piece_named(name)
     def take_in(planes: Any, offset: int, start: int, n: int, target: int, unit: Any) -> None:
-        """n neighbours of each of eight planes, at least a vector of them, as pixels; the last vector is laid back."""
+        """n neighbours of each of eight planes, at least four of them, as pixels; the last four are laid back."""
         a, b, c, d, e, f, g, h = planes
-        for begin in range(0, n, LANES):
-            i = min(begin, n - LANES)
+        for begin in range(0, n, QUAD):
+            i = min(begin, n - QUAD)
             at = start + i
-            pixels = transpose(
+            pixels = transpose_quads(
                 (
-                    take(a + offset, at, unit),
-                    take(b + offset, at, unit),
-                    take(c + offset, at, unit),
-                    take(d + offset, at, unit),
-                    take(e + offset, at, unit),
-                    take(f + offset, at, unit),
-                    take(g + offset, at, unit),
-                    take(h + offset, at, unit),
+                    take(a + offset, e + offset, at, unit),
+                    take(b + offset, f + offset, at, unit),
+                    take(c + offset, g + offset, at, unit),
+                    take(d + offset, h + offset, at, unit),
                 )
             )
             at = LANES * i
@@ -83,10 +89,6 @@ def lanes_taker(name: str, take: Any) -> Any:
             store(target, at + LANES, pixels[1])
             store(target, at + 2 * LANES, pixels[2])
             store(target, at + 3 * LANES, pixels[3])
-            store(target, at + 4 * LANES, pixels[4])
-            store(target, at + 5 * LANES, pixels[5])
-            store(target, at + 6 * LANES, pixels[6])
-            store(target, at + 7 * LANES, pixels[7])
 
     return take_in
 
@@ -142,10 +144,10 @@ def pixels_giver(name: str, put: Any) -> Any:
     return give_out
 
 
-_take_floats, _take_pixels = lanes_taker("lanes_take_floats", load), pixels_taker("lanes_take_pixels", load)
-_take_halves = lanes_taker("lanes_take_halves", load_halves)
+_take_floats, _take_pixels = lanes_taker("lanes_take_floats", load_quads), pixels_taker("lanes_take_pixels", load)
+_take_halves = lanes_taker("lanes_take_halves", load_quads_of_halves)
 _take_pixels_of_halves = pixels_taker("lanes_take_pixels_of_halves", load_halves)
-_take_bfloats = lanes_taker("lanes_take_bfloats", load_bfloats)
+_take_bfloats = lanes_taker("lanes_take_bfloats", load_quads_of_bfloats)
 _take_pixels_of_bfloats = pixels_taker("lanes_take_pixels_of_bfloats", load_bfloats)
 _give_floats, _give_pixels = lanes_giver("lanes_give_floats", store), pixels_giver("lanes_give_pixels", store)
 _give_halves = lanes_giver("lanes_give_halves", store_halves)
@@ -174,7 +176,7 @@ def take_row(plan: Any, planes: Any, offset: int, start: int, n: int, target: in
             _take_pixels_of_bfloats(source, step, n, target, unit)
         else:
             _take_pixels_of_halves(source, step, n, target, unit)
-    elif plan.reading == BY_ELEMENTS or n < LANES:
+    elif plan.reading == BY_ELEMENTS or n < QUAD:
         _gather(plan, planes, offset, start, n, target, edge, unit)
     elif plan.reading == READ_FLOATS:
         _take_floats(planes, offset, start, n, target, unit)

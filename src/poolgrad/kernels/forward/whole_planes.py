@@ -1,138 +1,289 @@
-"""Averages of whole planes: one window over each, as at the end of most networks.
+"""One window over each plane, as at the end of most networks: averages of whole planes, or their maxima.
 
-Nothing is looked up and no row waits for another. Eight planes are added at a time, one to a lane; if there are fewer,
-eight rows of each. The order of additions is that of rows.py: along W, then H, then D.
+Planes that follow each other are one table of rows. Eight rows are pooled at a time, one to a lane: four columns of them
+are loaded and turned in registers. What they give is a table again, with a row for each layer; it is pooled the same
+way, and then the layers of each plane. So sums go along W, then H, then D, as everywhere.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
-from ..geometry import COLUMNS, DEPTH, ROWS, count_of, elements_in
-from ..jit.memory import inlined_piece, piece
-from ..jit.vectors import add, as_unit, divide, load, read, splat, store, type_as, write
-from ..record import LANES, NOTHING
-from ..rows import store_row
-from ..runtime.stopping import shall_stop
-from .lanes import group_of, plane_of, planes_of, take_row
+import numpy as np
+
+from ..geometry import COLUMNS, DEPTH, ROWS, count_of
+from ..jit.halves import load_quads_of_bfloats, load_quads_of_halves
+from ..jit.memory import inlined_piece, piece, piece_named, write_i32, write_i64
+from ..jit.places import larger, moved, place_at, splat_place
+from ..jit.vectors import add, as_unit, divide, itemsize, load, load_quads, prefetch, read, splat, store, transpose_quads, type_as, write
+from ..record import AHEAD, INT32, LANES, LINE, NOTHING, READ_BFLOATS, READ_FLOATS, WHOLE_PLANES
+from ..rows import load_row, store_row
+from ..runtime.stopping import shall_stop_at
+from .lanes import QUAD
+
+
+class Table(NamedTuple):
+    """Rows that follow each other in memory: of numbers, and beside them of places where these stand."""
+
+    values: int
+    places: int
+    rows: int
+    width: int
+    scale: int  # how many places neighbours in a row are apart
+
+
+def _pooler(name: str, quad: Any, size_in: Any, start: Any, look: Any, put: Any, known_width: int) -> Any:
+    """What pools each row of a table. It is made of what gives four columns of eight rows, the bytes of an element, what
+    is known before the first element and after another one, and what puts down the results of eight rows. If the width
+    is known, LLVM makes one straight piece of it: rows of 7 take half the time."""
+
+    @inlined_piece
+    def look_at_four(pooled: Any, pixels: Any, column: int, scale: int, unit: Any) -> Any:
+        pooled = look(pooled, pixels[0], column * scale, unit)
+        pooled = look(pooled, pixels[1], (column + 1) * scale, unit)
+        pooled = look(pooled, pixels[2], (column + 2) * scale, unit)
+        return look(pooled, pixels[3], (column + 3) * scale, unit)
+
+    @inlined_piece
+    def look_at_some(pooled: Any, pixels: Any, column: int, first: int, stop: int, scale: int, unit: Any) -> Any:
+        if first == 0:
+            pooled = look(pooled, pixels[0], column * scale, unit)
+        if first <= 1 < stop:
+            pooled = look(pooled, pixels[1], (column + 1) * scale, unit)
+        if first <= 2 < stop:
+            pooled = look(pooled, pixels[2], (column + 2) * scale, unit)
+        if stop == QUAD:
+            pooled = look(pooled, pixels[3], (column + 3) * scale, unit)
+        return pooled
+
+    @inlined_piece
+    def pool_rows(table: Table, row: int, other: int, step: int, unit: Any) -> Any:
+        """Eight rows from each of two on: additions of the one need not wait for those of the other."""
+        one = two = start(unit)
+        size, width, scale = size_in(unit), known_width or table.width, table.scale
+        left, offset, further = width % QUAD, row * width * size, (other - row) * width * size
+        values, places = table.values + offset, table.places + offset
+        for column in range(0, width - left, QUAD):
+            one = look_at_four(one, quad(values, places, step, column, unit), column, scale, unit)
+            pixels = quad(values + further, places + further, step, column, unit)
+            two = look_at_four(two, pixels, column, scale, unit)
+        if left:  # the last four columns; of shorter rows the first four, with others behind them
+            column = max(width - QUAD, 0)
+            first, stop = width - left - column, width - column
+            one = look_at_some(one, quad(values, places, step, column, unit), column, first, stop, scale, unit)
+            pixels = quad(values + further, places + further, step, column, unit)
+            two = look_at_some(two, pixels, column, first, stop, scale, unit)
+        return one, two
+
+    @piece_named(name)
+    def pool(plan: Any, table: Table, exactly: bool, into: Any, units: int, unit: Any) -> None:
+        """``exactly`` where nothing must be read behind the table."""
+        rows, step = table.rows, (known_width or table.width) * size_in(unit)
+        last = rows - LANES if exactly else rows + LANES
+        if exactly and rows < LANES:  # one after the other, in all lanes
+            for row in range(rows):
+                put(into, row, pool_rows(table, row, row, 0, unit)[0])
+            return
+        groups = -(-rows // (2 * LANES))
+        for group in range(groups):
+            if shall_stop_at(plan, group, groups, units):
+                return
+            row, other = min(group * 2 * LANES, last), min((group * 2 + 1) * LANES, last)
+            one, two = pool_rows(table, row, other, step, unit)
+            put(into, row, one)
+            put(into, other, two)
+
+    return pool
 
 
 @inlined_piece
-def length_of(plan: Any, left: int) -> int:
-    """How many elements are taken in at once. The last ones are no fewer than a vector, if there are as many."""
-    return left if left < plan.chunk + LANES else plan.chunk
+def _two(unit: Any) -> int:
+    return 2
 
 
-@piece
-def sums_of_planes(plan: Any, planes: Any, staged: int, edge: int, unit: Any) -> Any:
-    """The sum of each of eight planes."""
-    width, height, n = plan.size[COLUMNS], plan.size[ROWS], elements_in(plan)
-    zero = splat(unit)
-    row = layer = total = zero
-    begin = w = h = n - n
-    while begin < n:
-        length, i = length_of(plan, n - begin), n - n
-        take_row(plan, planes, n - n, begin, length, staged, edge, unit)
-        begin += length
-        while i < length:
-            stop = min(i + width - w, length)
-            for j in range(i, stop):
-                row = add(row, load(staged, LANES * j, unit))
-            w += stop - i
-            i = stop
-            if w == width:
-                layer, row, w = add(layer, row), zero, n - n
-                h += 1
-            if h == height:
-                total, layer, h = add(total, layer), zero, n - n
-    return total
+def _quad_of(take: Any, size_in: Any) -> Any:
+    @inlined_piece
+    def quad(values: int, places: int, step: int, column: int, unit: Any) -> Any:
+        """Four columns of eight rows, ``step`` bytes apart. Memory is asked for as many elements that come later."""
+        below, later = values + QUAD * step, values + LANES * column * size_in(unit)
+        prefetch(later, AHEAD, unit)
+        prefetch(later + LINE, AHEAD, unit)
+        return transpose_quads(
+            (
+                take(values, below, column, unit),
+                take(values + step, below + step, column, unit),
+                take(values + 2 * step, below + 2 * step, column, unit),
+                take(values + 3 * step, below + 3 * step, column, unit),
+            )
+        )
+
+    return quad
+
+
+_floats = _quad_of(load_quads, itemsize)
+_halves, _bfloats = _quad_of(load_quads_of_halves, _two), _quad_of(load_quads_of_bfloats, _two)
 
 
 @inlined_piece
-def sums_of_rows(plan: Any, plane: int, first: int, rows: int, staged: int, edge: int, unit: Any) -> Any:
-    """The sum of each of eight rows of a plane. The last one stands in for those that are not there."""
-    step, last, width, total = plan.grad_steps[3], rows - 1, plan.size[COLUMNS], splat(unit)
-    lanes = (
-        plane + first * step,
-        plane + min(first + 1, last) * step,
-        plane + min(first + 2, last) * step,
-        plane + min(first + 3, last) * step,
-        plane + min(first + 4, last) * step,
-        plane + min(first + 5, last) * step,
-        plane + min(first + 6, last) * step,
-        plane + min(first + 7, last) * step,
-    )
-    begin = first - first
-    while begin < width:
-        length = length_of(plan, width - begin)
-        take_row(plan, lanes, first - first, begin, length, staged, edge, unit)
-        begin += length
-        for j in range(length):
-            total = add(total, load(staged, LANES * j, unit))
-    return total
+def _floats_and_places(values: int, places: int, step: int, column: int, unit: Any) -> Any:
+    numbers, there = _floats(values, values, step, column, unit), _floats(places, places, step, column, unit)
+    return (numbers[0], there[0]), (numbers[1], there[1]), (numbers[2], there[2]), (numbers[3], there[3])
+
+
+@inlined_piece
+def _zero(unit: Any) -> Any:
+    return splat(unit)
+
+
+@inlined_piece
+def _add(total: Any, pixel: Any, place: int, unit: Any) -> Any:
+    return add(total, pixel)
+
+
+@inlined_piece
+def _put_sums(into: Any, row: int, sums: Any) -> None:
+    store(into[0], row, sums)
+
+
+@inlined_piece
+def _lowest(unit: Any) -> Any:
+    return splat(type_as(-math.inf, unit)), splat_place(0, unit)
+
+
+@inlined_piece
+def _look_at_number(best: Any, pixel: Any, place: int, unit: Any) -> Any:
+    return larger(best[0], best[1], pixel, splat_place(place, unit))
+
+
+@inlined_piece
+def _look_at_both(best: Any, pixel: Any, place: int, unit: Any) -> Any:
+    return larger(best[0], best[1], pixel[0], moved(pixel[1], place))
+
+
+@inlined_piece
+def _put_both(into: Any, row: int, best: Any) -> None:
+    store(into[0], row, best[0])
+    store(into[1], row, best[1])
+
+
+def _planes_pooler(name: str, start: Any, look: Any, look_again: Any, again: Any, put: Any, width: int) -> Any:
+    """What pools some planes: rows of the input, and tables of what these gave."""
+    pool_floats = _pooler(f"{name}_floats", _floats, itemsize, start, look, put, width)
+    pool_halves = _pooler(f"{name}_halves", _halves, _two, start, look, put, width)
+    pool_bfloats = _pooler(f"{name}_bfloats", _bfloats, _two, start, look, put, width)
+    pool_again = _pooler(f"{name}_again", again, itemsize, start, look_again, put, 0)
+    pool_squares_again = _pooler(f"{name}_squares_again", again, itemsize, start, look_again, put, width)
+
+    @piece_named(name)
+    def pool(plan: Any, source: int, planes: int, scratch: Any, unit: Any) -> None:
+        """Some planes that follow each other. What they give stands at the beginning of the first scratch."""
+        columns, height, depth = plan.size[COLUMNS], plan.size[ROWS], plan.size[DEPTH]
+        one, other, staged = scratch
+        table = Table(source, source, planes * depth * height, columns, 1)
+        if columns < QUAD:  # four columns may pass the last row: there is room behind it in scratch
+            load_row(source, plan.stored, plan.code, plan.rounding, staged, table.rows * columns, -unit)
+            pool_floats(plan, Table(staged, staged, table.rows, columns, 1), False, other, planes, unit)
+        elif plan.reading == READ_FLOATS:
+            pool_floats(plan, table, True, other, planes, unit)
+        elif plan.reading == READ_BFLOATS:
+            pool_bfloats(plan, table, True, other, planes, unit)
+        else:
+            pool_halves(plan, table, True, other, planes, unit)
+        table = Table(other[0], other[1], planes * depth, height, columns)
+        if height == width:
+            pool_squares_again(plan, table, False, one, planes, unit)
+        else:
+            pool_again(plan, table, False, one, planes, unit)
+        if depth > 1:
+            pool_again(plan, Table(one[0], one[1], planes, depth, columns * height), False, other, planes, unit)
+            pool_again(plan, Table(other[0], other[1], planes, 1, 1), False, one, planes, unit)
+
+    return pool
 
 
 @piece
-def sum_of_plane(plan: Any, plane: int, staged: int, edge: int, units: int, unit: Any) -> Any:
-    """The sum of one plane, by its rows."""
-    height, rows = plan.size[ROWS], plan.size[DEPTH] * plan.size[ROWS]
-    layer = total = unit
-    for first in range(0, rows, LANES):
-        if shall_stop(plan, LANES, rows, units):
-            break
-        store(edge, 0, sums_of_rows(plan, plane, first, rows, staged, edge, unit))
-        for h in range(first, min(first + LANES, rows)):
-            layer = layer + read(edge, h - first, unit)
-            if (h + 1) % height == 0:
-                total, layer = total + layer, unit
-    return total
-
-
-@piece
-def give(plan: Any, result: int, first: int, n: int, sums: int, unit: Any) -> None:
-    """The averages of n planes that follow each other, from their sums."""
-    divisor = plan.divisor * count_of(plan, DEPTH, 0) * count_of(plan, ROWS, 0) * count_of(plan, COLUMNS, 0)
-    if plan.large_divisors:
-        for i in range(n):
-            write(sums, i, type_as(float(read(sums, i, unit)) / float(divisor), unit))
-    else:
-        divisors = splat(as_unit(divisor, unit))
-        for i in range(0, n, LANES):
-            store(sums, i, divide(load(sums, i, unit), divisors))
+def give(plan: Any, result: int, first: int, n: int, values: int, unit: Any) -> None:
+    """Results of n planes of an image."""
     steps, channels = plan.result_steps, plan.channels
-    if plan.dense_results:
-        store_row(result + first * steps[4], steps[4], plan.code, sums, n, unit)
-    else:
-        for i in range(n):
-            at = result + (first + i) // channels * steps[0] + (first + i) % channels * steps[1]
-            store_row(at, steps[4], plan.code, sums + i * plan.itemsize, n - n + 1, unit)
+    at = result + first // channels * steps[0] + first % channels * steps[1]
+    store_row(at, steps[1], plan.code, values, n, unit)
 
 
-def pool_average_whole_planes(
-    records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    """Groups ``begin`` to ``end`` of eight planes."""
-    plan = records[0]
-    edge = floats + (plan.chunk + LANES) * LANES * plan.itemsize
-    sums = edge + (plan.chunk + LANES) * plan.itemsize
-    for first in range(begin, end, plan.batch):
-        some = min(plan.batch, end - first)
-        for i in range(some):
-            planes = planes_of(plan, x, plan.grad_steps, group_of(plan, first + i))
-            store(sums, LANES * i, sums_of_planes(plan, planes, floats, edge, unit))
-        give(plan, result, first * LANES, min(some * LANES, plan.planes - first * LANES), sums, unit)
-    return NOTHING
+@inlined_piece
+def scratch_of(plan: Any, floats: int) -> Any:
+    """Two tables of numbers and places, and a row of the input."""
+    step = plan.pitch * plan.itemsize
+    return (floats, floats + step), (floats + 2 * step, floats + 3 * step), floats + 4 * step
 
 
-def pool_average_few_whole_planes(
-    records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    """Planes ``begin`` to ``end``."""
-    plan = records[0]
-    edge = floats + (plan.chunk + LANES) * LANES * plan.itemsize
-    sums = edge + (plan.chunk + LANES) * plan.itemsize
-    for first in range(begin, end):
-        plane = plane_of(plan, x, plan.grad_steps, group_of(plan, begin - begin), first)
-        write(sums, 0, sum_of_plane(plan, plane, floats, edge, end - begin, unit))
-        give(plan, result, first, begin - begin + 1, sums, unit)
-    return NOTHING
+@inlined_piece
+def planes_at_once(plan: Any, first: int, end: int) -> int:
+    """How many planes follow each other from one on, and fit scratch."""
+    return min(plan.batch, end - first, plan.channels - first % plan.channels)
+
+
+@inlined_piece
+def plane_at(plan: Any, x: int, p: int) -> int:
+    return x + p // plan.channels * plan.grad_steps[0] + p % plan.channels * plan.grad_steps[1]
+
+
+def _average(name: str, width: int) -> Any:
+    pool_planes = _planes_pooler(f"{name}_sums", _zero, _add, _add, _floats, _put_sums, width)
+
+    def pool(records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any) -> int:
+        """Planes ``begin`` to ``end``."""
+        plan, first = records[0], begin
+        divisor = plan.divisor * count_of(plan, DEPTH, 0) * count_of(plan, ROWS, 0) * count_of(plan, COLUMNS, 0)
+        while first < end:
+            n = planes_at_once(plan, first, end)
+            pool_planes(plan, plane_at(plan, x, first), n, scratch_of(plan, floats), unit)
+            if plan.large_divisors:
+                for i in range(n):
+                    write(floats, i, type_as(float(read(floats, i, unit)) / float(divisor), unit))
+            else:
+                for i in range(0, n, LANES):
+                    store(floats, i, divide(load(floats, i, unit), splat(as_unit(divisor, unit))))
+            give(plan, result, first, n, floats, unit)
+            first += n
+        return NOTHING
+
+    return pool
+
+
+def _maximum(name: str, width: int) -> Any:
+    pool_planes = _planes_pooler(
+        f"{name}_found", _lowest, _look_at_number, _look_at_both, _floats_and_places, _put_both, width
+    )
+
+    def pool(
+        records: Any, x: int, result: int, indices: int, floats: int, integers: int, begin: int, end: int, unit: Any
+    ) -> int:
+        """Planes ``begin`` to ``end``."""
+        plan, first = records[0], begin
+        while first < end:
+            n, scratch = planes_at_once(plan, first, end), scratch_of(plan, floats)
+            pool_planes(plan, plane_at(plan, x, first), n, scratch, unit)
+            give(plan, result, first, n, floats, unit)
+            steps = plan.index_steps
+            at = indices + first // plan.channels * steps[0] + first % plan.channels * steps[1]
+            for i in range(n):
+                place = place_at(scratch[0][1], i, unit)
+                if plan.index_code == INT32:
+                    write_i32(at, i * steps[1], np.int32(place))
+                else:
+                    write_i64(at, i * steps[1], place)
+            first += n
+        return NOTHING
+
+    return pool
+
+
+def _named(make: Any, name: str, width: int) -> Any:
+    kernel = make(name, width)
+    kernel.__name__ = kernel.__qualname__ = name
+    return kernel
+
+
+_MAKERS = {"pool_average": _average, "pool_max": _maximum}
+globals().update({name: _named(_MAKERS[of], name, width) for name, (of, width) in WHOLE_PLANES.items()})

@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 
 from ..record import LANES
 from .matching import integers
-from .vectors import Vector, pointer_to
+from .vectors import Vector, pointer_to, quads_loader
 
 _FLOAT, _SHORT, _INT = ir.FloatType(), ir.IntType(16), ir.IntType(32)
 Convert = Callable[[ir.IRBuilder, ir.Value], ir.Value]
@@ -137,15 +137,27 @@ bfloat_to_float = number_intrinsic(_widen_bfloat, types.uint16, types.float32)
 float_to_bfloat = number_intrinsic(_narrow_bfloat, types.float32, types.uint16)
 
 
+def _widened(convert: Convert) -> Any:
+    """What widens a vector to one of a kind, that of the compute type."""
+
+    def widen(builder: ir.IRBuilder, value: ir.Value, kind: ir.VectorType) -> ir.Value:
+        wide = convert(builder, value)
+        return wide if wide.type == kind else builder.fpext(wide, kind)
+
+    return widen
+
+
 def _vector_loader(convert: Convert) -> Any:
+    widen = _widened(convert)
+
     @intrinsic
     def load(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
         vector = Vector(unit)
 
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
             stored = ir.VectorType(_SHORT, LANES)
-            value = convert(builder, builder.load(pointer_to(builder, args[0], args[1], _SHORT, stored), align=1))
-            return builder.fpext(value, context.get_value_type(vector)) if unit is types.float64 else value
+            value = builder.load(pointer_to(builder, args[0], args[1], _SHORT, stored), align=1)
+            return widen(builder, value, context.get_value_type(vector))
 
         return vector(types.int64, types.int64, unit), generate
 
@@ -188,5 +200,7 @@ pairs_of_halves, pairs_of_bfloats = _pair_maker(_narrow), _pair_maker(_narrow_bf
 
 # Eight numbers at an address and an index, as in vectors.py; streams need an address that is a multiple of 16 bytes.
 load_halves, load_bfloats = _vector_loader(_widen), _vector_loader(_widen_bfloat)
+load_quads_of_halves = quads_loader(_widened(_widen), _SHORT)
+load_quads_of_bfloats = quads_loader(_widened(_widen_bfloat), _SHORT)
 store_halves, stream_halves = _vector_storer(_narrow), _vector_storer(_narrow, streaming=True)
 store_bfloats, stream_bfloats = _vector_storer(_narrow_bfloat), _vector_storer(_narrow_bfloat, streaming=True)

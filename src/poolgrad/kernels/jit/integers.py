@@ -15,16 +15,17 @@ from numba.extending import intrinsic
 
 from ..record import LANES
 from .memory import pointer_at
-from .vectors import Vector, pointer_to
+from .vectors import Vector, pointer_to, quads_loader
 
 _FLOAT = ir.FloatType()
 
 
 class Integers(NamedTuple):
     """How integers of one type come from memory and go there: eight neighbours by an index, or one by an offset in
-    bytes."""
+    bytes; quads as in vectors.py."""
 
     load: Any
+    load_quads: Any
     store: Any
     read: Any
     write: Any
@@ -95,7 +96,7 @@ def integers(bits: int, signed: bool) -> Integers:
 
         return types.void(types.int64, types.int64, value), generate
 
-    return Integers(load, store, read, write)
+    return Integers(load, quads_loader(widened, stored), store, read, write)
 
 
 @intrinsic

@@ -38,6 +38,19 @@ def splat_place(typing_context: Any, place: types.Type, unit: types.Type) -> Any
 
 
 @intrinsic
+def moved(typing_context: Any, places: types.Type, distance: types.Type) -> Any:
+    """Places, all of them so much further on."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        bits = _bits(args[0].type)
+        number = builder.trunc(args[1], bits) if bits is _INT32 else args[1]
+        there = builder.add(builder.bitcast(args[0], ir.VectorType(bits, LANES)), spread(builder, number))
+        return builder.bitcast(there, args[0].type)
+
+    return places(places, types.int64), generate
+
+
+@intrinsic
 def larger(typing_context: Any, best: types.Type, place: types.Type, value: types.Type, where: types.Type) -> Any:
     """The best so far and its place, after another value was looked at."""
     result = types.UniTuple(best, 2)

@@ -373,3 +373,50 @@ def transpose(typing_context: Any, vectors: types.Type) -> Any:
         return context.make_tuple(builder, signature.return_type, columns)
 
     return vectors(vectors), generate
+
+
+def quads_loader(widen: Any = None, stored: ir.Type | None = None) -> Any:
+    """What loads four neighbours of each of two rows, of one type in memory, one behind the other. Halves of vectors come
+    together as they are loaded, so that squares of eight turn with two shuffles for each vector instead of three."""
+
+    @intrinsic
+    def load_quads(typing_context: Any, one: types.Type, other: types.Type, index: types.Type, unit: types.Type) -> Any:
+        vector = Vector(unit)
+
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+            kind = context.get_value_type(vector)
+            element = stored or kind.element
+            quad = ir.VectorType(element, LANES // 2)
+            first, second = (
+                builder.load(pointer_to(builder, base, args[2], element, quad), align=1) for base in args[:2]
+            )
+            lanes = ir.Constant(ir.VectorType(_INT32, LANES), list(range(LANES)))
+            both = builder.shuffle_vector(first, second, lanes)
+            return widen(builder, both, kind) if widen else both
+
+        return vector(types.int64, types.int64, types.int64, unit), generate
+
+    return load_quads
+
+
+load_quads = quads_loader()
+
+
+@intrinsic
+def transpose_quads(typing_context: Any, vectors: types.Type) -> Any:
+    """Four vectors as the rows of two squares of four, side by side: their columns."""
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        a, b, c, d = cgutils.unpack_tuple(builder, args[0])
+
+        def mixed(one: ir.Value, other: ir.Value, lanes: list[int]) -> ir.Value:
+            places = [start + lane for start in (0, LANES // 2) for lane in lanes]
+            return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(_INT32, LANES), places))
+
+        columns = []
+        for lanes in ([0, LANES, 1, LANES + 1], [2, LANES + 2, 3, LANES + 3]):
+            upper, lower = mixed(a, b, lanes), mixed(c, d, lanes)
+            columns += [mixed(upper, lower, [first, first + 1, first + LANES, first + LANES + 1]) for first in (0, 2)]
+        return context.make_tuple(builder, signature.return_type, columns)
+
+    return vectors(vectors), generate
