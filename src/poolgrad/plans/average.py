@@ -60,12 +60,8 @@ LONGEST_BLOCK = 256
 # as fast on 56 (faster by a quarter where windows touch), and slower by 15 to 50 % on wider ones.
 NARROWEST_WOVEN, NARROWEST_TOUCHING = 40, 60
 # Layers of such rows are made in scratch and added up: with windows of 3 in 0.3 to 0.6 of the time that single rows
-# take. Lanes are as fast on 16 to 28 columns. Some rows of each layer are made at a time, in slots of a quarter of the
-# second-level cache in all; a quarter of that takes a tenth longer, a sixteenth a third.
-NARROWEST_LAYERS, CACHES_OF_LAYERS, FEWEST_ROWS_OF_LAYERS = 24, 4, 4
-# With windows of 3 and a stride of 1 such rows of the result are written while the last of their layers is made, in 0.8
-# to 0.9 of the time. Rows of 40 columns take as long, narrower ones up to twice as long. Strides of 2 gain nothing.
-NARROWEST_JOINED = 48
+# take. Lanes are as fast on 16 to 28 columns.
+NARROWEST_LAYERS = 24
 # Windows of 3 and a stride of 1 roll in such rows: planes of 11 columns and more take 0.4 to 0.9 of the time that any
 # other way takes, narrower ones a tenth more than in lanes.
 NARROWEST_ROLLING = 11
@@ -78,8 +74,8 @@ NARROWEST_REPEATING_BEYOND_CACHES, NARROWEST_REPEATING = 16, 60
 # A beginning of results is written into the caches if at most such a part of what is written is read: by some threads,
 # and by one alone.
 LITTLE_READ, LITTLE_READ_ALONE = 2, 6
-# Channels that are worked on together, and numbers in all their slots.
-MOST_CHANNELS, PIXELS_AT_ONCE = 4096, 1 << 16
+# Channels that are worked on together.
+MOST_CHANNELS = 4096
 # Gradients that are read at once where each fills a plane.
 PLANES_AT_ONCE = 256
 # With fewer planes most lanes would work for nothing, which does not matter if there is little work.
@@ -254,7 +250,7 @@ def _book_channels_last(views: Spreading, record: Record) -> Booking:
     slots = [power_of_two(axis.longest_run) for axis in axes[:2]]
     tile = axes[2].size
     rows = math.prod(slots) * _rows_of_sums(axes[2])
-    while (pitch := _pitch_of_pixels(axes[2], tile)) * pixel * rows > PIXELS_AT_ONCE and tile > 1:
+    while (pitch := _pitch_of_pixels(axes[2], tile)) * pixel * rows > views.limits.pixels_at_once and tile > 1:
         tile = -(-tile // 2)
     moves = MOVES[target.dtype]
     record["reading"] = moves if views.as_they_are else codes.BY_ELEMENTS
@@ -352,7 +348,7 @@ def _in_one_pass(name: str, views: Spreading, record: Record, streaming: bool, p
         return Booking(name, views.rows, numbers)
     # Stores that miss the caches wait longer here: those past them pay from half the size on.
     record["streaming"] = views.bytes_in_all >= views.limits.stream_from // 2
-    record["joined"] = name == "average_k3s1" and views.axes[2].size >= NARROWEST_JOINED
+    record["joined"] = name == "average_k3s1" and views.axes[2].size >= views.limits.joined_from
     return _in_layers(name.replace("average", "average_layers"), views, record, numbers, 0)
 
 
@@ -426,8 +422,8 @@ def _layers_scratch(views: Spreading, floats: int, integers: int) -> tuple[int, 
     depth, rows, columns = views.axes
     # One more than are added: a slot that was read just now takes longer to write, up to four times beside streams.
     slots = power_of_two(depth.longest_run + 1)
-    room = views.limits.second_cache // CACHES_OF_LAYERS // (slots * columns.size * views.itemsize)
-    band = min(rows.size, max(room, FEWEST_ROWS_OF_LAYERS))
+    room = views.limits.band_of_layers // (slots * columns.size * views.itemsize)
+    band = min(rows.size, max(room, views.limits.rows_of_layers))
     return slots, band, floats + slots * band * columns.size + LANES, integers + slots
 
 

@@ -21,9 +21,6 @@ from .limits import Limits, machine_limits
 from .plan import CODES, Plan, compute_dtype, parts_for, power_of_two
 from .ways import Booking, Need, Record, Way, choose
 
-# Processors foresee pixels of few channels. Longer ones, of inputs that no cache of a core holds, are asked for so many
-# bytes ahead: windows of 2 over 256 channels take 0.75 of the time.
-CACHES_TO_ASK_FROM, LONG_PIXEL, SOON = 4, 512, 4096
 # Windows along W (kernel, stride, padding) that are summed without scratch.
 USUAL = {(3, 1, 1): codes.K3S1, (2, 2, 0): codes.K2S2, (3, 2, 0): codes.K3S2, (3, 2, 1): codes.K3S2_PADDED}
 # Rows of the input from this width on are averaged one plane after the other, with neighbours along W in vectors.
@@ -151,10 +148,10 @@ def _describe(pooling: Pooling, record: Record) -> None:
 
 def _book_channels_last(pooling: Pooling, record: Record) -> Booking:
     """All channels of a pixel together."""
-    source, batch = pooling.tensors[0], pooling.planes[0].shape[0]
-    large = source.dtype.nbytes(source.count) >= CACHES_TO_ASK_FROM * pooling.limits.second_cache
-    if large and pooling.planes[0].steps[4] >= LONG_PIXEL:
-        record["soon"] = SOON
+    source, batch, limits = pooling.tensors[0], pooling.planes[0].shape[0], pooling.limits
+    large = source.dtype.nbytes(source.count) >= 4 * limits.second_cache
+    if large and pooling.planes[0].steps[4] >= limits.long_pixel:
+        record["soon"] = limits.ahead
     return Booking(f"{pooling.kernel}_pixels", batch * pooling.rows_of_windows)
 
 

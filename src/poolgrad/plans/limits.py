@@ -31,16 +31,28 @@ class Limits:
     results: int = 256
     rows_kept: int = 32
     tile_along_rows: int = 4096
+    # Processors foresee pixels of few channels. Longer ones, of inputs that no cache of a core holds, are asked for so
+    # many bytes ahead: windows of 2 over 256 channels take 0.75 of the time.
+    long_pixel: int = 512
+    ahead: int = 4096
     # Places of larger planes need 64 bits, as float64 has them; in elements.
     largest_plane: int = 2**31 - 1
 
     # Gradients of averages. Columns of a row that are worked on at once, rows that are expanded together (in numbers;
-    # what is made of them should stay in the first-level cache), and strides that constant shuffles lay out where few windows
-    # hold an element.
+    # what is made of them should stay in the first-level cache), and strides that constant shuffles lay out where few
+    # windows hold an element.
     widest_tile: int = 8192
     narrowest_tile: int = 64
     batch: int = 2048
     shuffled_stride: int = 4
+    pixels_at_once: int = 1 << 16  # numbers in all slots of channels that are worked on together
+    # Layers that are made in scratch: bytes of all slots for rows of them, and the fewest rows. A quarter of that takes
+    # a tenth longer, a sixteenth a third.
+    band_of_layers: int = 1 << 18
+    rows_of_layers: int = 4
+    # Columns from which on rows of the result are written while the last of their layers is made, in 0.8 to 0.9 of the
+    # time, with windows of 3 and a stride of 1. Rows of 40 take as long, narrower ones up to twice as long.
+    joined_from: int = 48
     # Of results up to twice as large as caches, a beginning of so many bytes is not written past them: by one part, and
     # by all. Threads share the way past them, so two take 0.8 to 0.9 of the time if at most half as much is read as is
     # written. One alone takes 0.95 of it if a ninth is read, and no less if it is a quarter.
@@ -50,6 +62,13 @@ class Limits:
     # Gradients of maxima: larger planes of 16-bit numbers are made in bands of about so many elements, which are
     # float32 until they are written.
     band: int = 1 << 10
+    # Small planes are cleared and filled some at a time, as many as take so many bytes: gradients follow just behind
+    # the zeros. Half as many take up to a tenth longer, twice as many up to a sixth (7 x 7 planes).
+    batch_bytes: int = 1 << 12
+    # Channels side by side that blocks of pixels ask at once; and bytes of their sums, of halves: those of a cache line
+    # are summed together if they take no more than that.
+    channels_at_once: int = 512
+    most_sums: int = 1 << 23
 
     @property
     def stream_from(self) -> int:

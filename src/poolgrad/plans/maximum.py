@@ -44,19 +44,17 @@ LARGEST_TILE, NARROWEST_ROW = 4, LANES
 # Of 16-bit numbers, a window's two columns are one word. That takes half the time of numbers that are widened first.
 PAIR = 2
 # Shorter rows of 2 x 2 windows are laid one over the end of the other: rows of 7 take two thirds of a scatter's time,
-# of 5 nine tenths. Rows of 4 take as long, and larger windows longer, since few gradients meet many zeros.
-SHORTEST_ROW = 5
+# of 5 nine tenths. Rows of 4, the shortest that can be, take as long, and larger windows longer, since few gradients
+# meet many zeros.
+SHORTEST_ROW, FEWEST_TO_PAY = 4, 5
 # Windows, kernel and stride, that pixels ask in blocks of four, of so many channels at most, to bound scratch. Sums of
 # halves need no memory that way: it takes 0.4 to 0.8 of the time of a scatter, and so do floats if windows touch (0.7).
 # If these overlap, only tensors beyond the caches take 0.7 of it, and smaller ones 0.9 to 2.
-BLOCKS, MOST_CHANNELS_AT_ONCE = {windows[:2] for windows in PIXEL_BLOCKS.values()}, 512
+BLOCKS = {windows[:2] for windows in PIXEL_BLOCKS.values()}
 # Layers that would fill the first-level cache are cleared row by row before windows with depth. If
 # these are of 3 with a stride of 2, that takes 0.93 of the time with layers of 96 x 96 floats, 0.7 with 224 x 224, and
 # 1.03 with 80 x 80. If they reach into more layers than so many, it takes up to a tenth longer than to clear ahead.
 MOST_LAYERS = 3
-# Small planes are cleared and filled some at a time, as many as take so many bytes: gradients follow just behind the
-# zeros. Half as many take up to a tenth longer, twice as many up to a sixth (7 x 7 planes).
-BATCH_BYTES = 1 << 12
 # Where loads of indices would wait for stores, up to so many elements at once are scattered in scratch and copied: with
 # 32-bit indices, windows of 3 and a stride of 1 that takes 0.72 to 0.87 times as long (7 x 7 to 40 x 40 planes). Larger
 # planes are cleared as indices come, which is faster than a copy.
@@ -66,8 +64,8 @@ MOST_SIDESTEPPED = 1 << 11
 # gains least: one gradient for ten elements may take a tenth longer.)
 SPARSE, SPARSE_IN_CACHE = 32, 9
 # Sums of halves whose channels lie side by side: of as many channels at once as fit the second-level cache with their
-# sums, and still of 32 if these take no more than so many bytes: a cache line has as many.
-MOST_SUMS, CHANNELS_OF_A_LINE = 1 << 23, 32
+# sums, and still of these: a cache line has as many.
+CHANNELS_OF_A_LINE = 32
 
 
 class _View(NamedTuple):
@@ -287,7 +285,7 @@ def _has_blocks(s: Scattering) -> bool:
 
 def _blocks_scratch(s: Scattering) -> tuple[int, int, int]:
     """Channels at once; floats and integers."""
-    at_once = min(s.channels, MOST_CHANNELS_AT_ONCE)
+    at_once = min(s.channels, s.limits.channels_at_once)
     return at_once, BLOCK_SIDE**2 * at_once, 2 * LONGEST_BLOCK_TABLE + at_once
 
 
@@ -371,7 +369,9 @@ def _book_channels_last(s: Scattering, record: Record) -> Booking:
     if s.direct:
         record["batch"] = channels
         return Booking("scatter_channels_last", s.count, grain=channels)
-    room, most = (min(size, s.limits.total_budget // s.parts) // 4 for size in (s.limits.second_cache, MOST_SUMS))
+    room, most = (
+        min(size, s.limits.total_budget // s.parts) // 4 for size in (s.limits.second_cache, s.limits.most_sums)
+    )
     at_once = min(channels, max(room // plane, min(CHANNELS_OF_A_LINE, most // plane), 1))
     record["batch"] = at_once
     return Booking("scatter_channels_last_16_bits", s.count, at_once * plane, grain=channels)
@@ -390,7 +390,7 @@ def _book_dense(s: Scattering, record: Record) -> Booking:
     """Planes that are runs of memory."""
     batch, chunk = 1, 0 if s.plain else min(s.gradients, s.limits.windows_at_once)
     if s.is_dense:
-        planes = -(-BATCH_BYTES // (s.plane * s.itemsize))
+        planes = -(-s.limits.batch_bytes // (s.plane * s.itemsize))
         batch = max(min(planes, s.limits.windows_at_once // s.gradients), 1)
         chunk = 0 if s.plain else max(chunk, batch * s.gradients)
     record["batch"], record["chunk"] = batch, chunk
@@ -455,7 +455,7 @@ WAYS: tuple[Way[Scattering], ...] = (
             Need("windows of 2 x 2 that tile small planes", _tiles_small_planes),
             Need("tensors that are runs of memory", lambda s: s.is_dense),
         ),
-        pays=(),
+        pays=(Need(f"{FEWEST_TO_PAY} windows in a row", lambda s: s.windows[2].out >= FEWEST_TO_PAY),),
         book=lambda s, record: Booking("max_touching_short_rows", s.count),
     ),
     Way(
