@@ -58,8 +58,14 @@ def interrupt_when(condition: Callable[[], Any]) -> threading.Thread:
     return thread
 
 
-# Windows so large that every row of the result is the sum of hundreds of rows: seconds of work in few megabytes.
+# Windows so large that every row of the result is the sum of hundreds of rows, which are made again each time where
+# there is no room to keep them (see the fixture): seconds of work in few megabytes.
 SLOW = {"shape": (1, 1, 1024, 1024), "kernel_size": 600, "stride": 1}
+
+
+@pytest.fixture
+def no_room(planning: Planning) -> None:
+    planning.use(ways=["rows"], second_cache=1)
 
 
 def slow_call(out: Array) -> None:
@@ -68,6 +74,7 @@ def slow_call(out: Array) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2], indirect=True)
+@pytest.mark.usefixtures("no_room")
 def test_ctrl_c_stops_a_call_in_the_middle(threads: int) -> None:
     out = np.full(SLOW["shape"], np.nan, np.float32)
     thread = interrupt_when(lambda: not np.isnan(out[0, 0, 0, 0]))
@@ -81,6 +88,7 @@ def test_ctrl_c_stops_a_call_in_the_middle(threads: int) -> None:
     assert threads == 1 or in_team(team.BUSY) == 0
 
 
+@pytest.mark.usefixtures("no_room")
 def test_any_handler_may_end_a_call() -> None:
     """Not only Ctrl-C: what handlers raise is what callers get."""
 
@@ -184,6 +192,7 @@ def test_whoever_looks_sees_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> No
     assert shares == sorted(shares)
 
 
+@pytest.mark.usefixtures("no_room")
 def test_units_that_are_done_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "BETWEEN_LOOKS", 0.001)
     shares: list[float] = []
@@ -197,6 +206,7 @@ class Enough(Exception):
     pass
 
 
+@pytest.mark.usefixtures("no_room")
 def test_whoever_looks_may_stop_a_call_of_any_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "BETWEEN_LOOKS", 0.001)
     out = np.full(SLOW["shape"], np.nan, np.float32)

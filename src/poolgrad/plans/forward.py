@@ -131,7 +131,7 @@ def _plan(pooling: Pooling, record: Record, way: str) -> Plan:
 
 
 def _describe(pooling: Pooling, record: Record) -> None:
-    """What all kernels are told. Rows move as vectors, unless their numbers have to be changed on the way."""
+    """What all kernels are told."""
     columns, target = pooling.axes[2], pooling.tensors[1]
     record["code"], record["itemsize"] = CODES.get(target.dtype, 0), np.dtype(pooling.compute).itemsize
     record["empty"] = columns.rule == FIXED and (columns.stop(0) <= 0 or columns.start(columns.out - 1) >= columns.size)
@@ -140,14 +140,16 @@ def _describe(pooling: Pooling, record: Record) -> None:
     for name, of in zip(("grad_steps", "result_steps", "index_steps"), pooling.planes, strict=False):
         record[name] = of.steps
     record["planes"], record["channels"] = pooling.number_of_planes, pooling.planes[0].shape[1]
-    if pooling.channels_side_by_side:
-        record["pixel"], record["reading"], record["writing"] = LANES, pooling.moves, pooling.moves
-    elif pooling.as_they_are:
-        _move_rows(record, pooling)
+
+
+def _move_pixels(record: Record, pooling: Pooling) -> None:
+    """Channels that lie side by side go in and out as vectors."""
+    record["pixel"], record["reading"], record["writing"] = LANES, pooling.moves, pooling.moves
 
 
 def _book_channels_last(pooling: Pooling, record: Record) -> Booking:
     """All channels of a pixel together."""
+    _move_pixels(record, pooling)
     source, batch, limits = pooling.tensors[0], pooling.planes[0].shape[0], pooling.limits
     large = source.dtype.nbytes(source.count) >= 4 * limits.second_cache
     if large and pooling.planes[0].steps[4] >= limits.long_pixel:
@@ -158,8 +160,12 @@ def _book_channels_last(pooling: Pooling, record: Record) -> Booking:
 def _book_lanes(pooling: Pooling, record: Record) -> Booking:
     """Eight planes at a time, or eight channels of them."""
     batch, channels = pooling.planes[0].shape[:2]
-    by_pixels = bool(record["pixel"][0])
-    groups = batch * -(-channels // LANES) if by_pixels else -(-batch * channels // LANES)
+    if pooling.channels_side_by_side:
+        _move_pixels(record, pooling)
+        groups = batch * -(-channels // LANES)
+    else:
+        _move_rows(record, pooling)
+        groups = -(-batch * channels // LANES)
     units = groups * pooling.rows_of_windows
     floats, integers = _scratch(record, pooling, pooling.limits.budget(pooling.parts(units)))
     return Booking(pooling.kernel, units, floats, integers)
@@ -174,7 +180,10 @@ def _book_few_whole_planes(pooling: Pooling, record: Record) -> Booking:
 
 
 def _move_rows(record: Record, pooling: Pooling) -> None:
-    """How rows of planes go in and out: as runs of memory, several at a time, or element by element."""
+    """How rows of planes go in and out: as runs of memory, several at a time, or element by element. If their numbers
+    have to be changed on the way, they do the latter."""
+    if not pooling.as_they_are:
+        return
     (source, *results), (size, *result_sizes), moves = pooling.planes, pooling.sizes, pooling.moves
     if source.has_neighbours(size):
         record["reading"] = moves
@@ -236,6 +245,7 @@ def _scratch(record: Record, pooling: Pooling, budget: int) -> tuple[int, int]:
 
 def _whole_planes(pooling: Pooling, record: Record) -> int:
     """One window over each plane, which is a run of memory: how they move, and the floats that are needed."""
+    _move_rows(record, pooling)
     (source, result), (size, result_size), limits = pooling.planes, pooling.sizes, pooling.limits
     record["grad_steps"][0, 2:] = contiguous_strides(source.spatial, size)
     # One result of each plane: those of all planes follow each other, or each is written by itself.
@@ -276,6 +286,7 @@ def _fits_along_rows(pooling: Pooling) -> bool:
 
 
 def _book_along_rows(pooling: Pooling, record: Record) -> Booking:
+    _move_rows(record, pooling)
     columns, target = pooling.axes[2], pooling.tensors[1]
     tile, record["pitch"], record["wide"], record["longer"] = _tile_along_rows(pooling)
     record["tile"], (record["depth_slots"], record["row_slots"]) = tile, _slots_along_rows(pooling.axes)
