@@ -62,8 +62,7 @@ def test_a_number_asked_of_poolgrad_wins(planned: list[Plan]) -> None:
 
 PROCESS = """if True:
     import sys, torch, poolgrad
-    from poolgrad.plans.plan import Plan
-from poolgrad.run import threads
+    from poolgrad.run import threads
     exec(sys.argv[1])
     poolgrad.avg_pool2d_backward(torch.ones(4, 16, 64, 64), (4, 16, 128, 128), 2)
     print(threads._TEAM.workers + 1)
