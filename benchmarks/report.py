@@ -105,6 +105,24 @@ def sweep_summary(rows: Iterable[Row], kind: Callable[[Row], str]) -> list[dict[
     ]
 
 
+# A way that takes so much longer than the best one is a wrong choice.
+OFF = 1.15
+
+
+def off_the_best(row: Row) -> float:
+    """How many times as long the chosen way takes as the best one."""
+    ways = row.get("ways")  # results of earlier versions lack them
+    return float(ways[row["way"]] / min(ways.values())) if ways else 1.0
+
+
+def wrong_choices(document: Document) -> list[Row]:
+    return sorted((row for row in document["sweep"] if off_the_best(row) > OFF), key=off_the_best, reverse=True)
+
+
+def best_way(row: Row) -> str:
+    return str(min(row["ways"], key=row["ways"].__getitem__))
+
+
 def detailed_kind(row: Row) -> str:
     layout = ", channels last" if row["layout"] == "channels_last" else ""
     return f"{row['operator']} {row['direction']}{layout}, {'f32' if row['dtype'] == 'float32' else 'halves'}"
@@ -119,6 +137,12 @@ def sweep_text(document: Document) -> str:
     for row in sorted(document["sweep"], key=ratio)[:25]:
         times = f"{1e6 * row['torch']:>9.1f} {1e6 * row['poolgrad']:>9.1f}"
         lines.append(f"{row['case']:<70} {row['threads']:>2} {times} {ratio(row):>6.2f}")
+    wrong = wrong_choices(document)
+    right = 1 - len(wrong) / len(document["sweep"])
+    lines += ["", f"choice within {OFF - 1:.0%} of the best way in {right:.1%} of the measurements; the others:"]
+    for row in wrong[:25]:
+        choice = f"{row['way']} instead of {best_way(row)}"
+        lines.append(f"{row['case']:<70} {row['threads']:>2} {choice:<40} {off_the_best(row):>6.2f}")
     return "\n".join(lines)
 
 
