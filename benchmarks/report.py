@@ -123,6 +123,24 @@ def best_way(row: Row) -> str:
     return str(min(row["ways"], key=row["ways"].__getitem__))
 
 
+def gains(document: Document) -> list[dict[str, Any]]:
+    """Of each way: how often it was taken, and how many times as fast it was then as the best other one."""
+    found: dict[tuple[str, str], list[float | None]] = {}
+    for row in document["sweep"]:
+        if "way" in row:
+            others = [seconds for way, seconds in row["ways"].items() if way != row["way"]]
+            gain = min(others) / row["ways"][row["way"]] if others else None
+            family = "average" if "avg" in row["operator"] else "max"
+            kind = f"{family}, gradient" if row["direction"] == "backward" else f"{family}, forward"
+            found.setdefault((kind, row["way"]), []).append(gain)
+    lines = []
+    for (kind, way), values in sorted(found.items()):
+        known = [gain for gain in values if gain is not None]
+        figures = {"gain": geometric_mean(known), "most": max(known)} if known else {"gain": None, "most": None}
+        lines.append({"kind": kind, "way": way, "taken": len(values), "alone": len(values) - len(known), **figures})
+    return lines
+
+
 def detailed_kind(row: Row) -> str:
     layout = ", channels last" if row["layout"] == "channels_last" else ""
     return f"{row['operator']} {row['direction']}{layout}, {'f32' if row['dtype'] == 'float32' else 'halves'}"

@@ -16,6 +16,7 @@ from .report import (
     best_way,
     c_interface_lines,
     detailed_kind,
+    gains,
     off_the_best,
     process_lines,
     ratio,
@@ -195,7 +196,22 @@ def sweep_details(document: Document) -> str:
         for row in wrong[:MOST_SLOW]
     )
     ways = table(("wrong choices", "threads", "taken", "best", "times as long"), off)
-    return "\n\n".join((machine_line(document, ENGLISH), kinds, table(header, slowest), choices, ways))
+    gained = (
+        (
+            line["kind"],
+            line["way"],
+            str(line["taken"]),
+            str(line["alone"]),
+            *(_times(line[k]) for k in ("gain", "most")),
+        )
+        for line in gains(document)
+    )
+    every = table(("", "way", "taken", "with no other", "gains over the best other, mean", "most"), gained)
+    return "\n\n".join((machine_line(document, ENGLISH), kinds, table(header, slowest), choices, ways, every))
+
+
+def _times(factor: float | None) -> str:
+    return "" if factor is None else f"{factor:.2f}"
 
 
 def _sweep_rows(document: Document, header: Iterable[str], kind: Callable[[Row], str], everything: str) -> str:

@@ -212,6 +212,21 @@ def test_choices_that_are_off_the_best_way_are_listed() -> None:
     assert [report.off_the_best(row) for row in wrong] == [3.0, 2.0]
 
 
+def test_what_each_way_gains() -> None:
+    drawn = {"operator": "aavg2", "direction": "forward"}
+    rows = [
+        drawn | {"way": "a", "ways": {"a": 1.0, "b": 4.0, "c": 9.0}},
+        drawn | {"way": "a", "ways": {"a": 1.0, "b": 1.0}},
+        drawn | {"way": "a", "ways": {}},
+        drawn | {"way": "b", "ways": {}, "direction": "backward"},
+    ]
+    first, second = report.gains({"sweep": rows})
+    wanted = {"kind": "average, forward", "way": "a", "taken": 3, "alone": 1, "gain": 2.0, "most": 4.0}
+    assert first == pytest.approx(wanted)
+    alone = {"kind": "average, gradient", "way": "b", "taken": 1, "alone": 1, "gain": None, "most": None}
+    assert second == alone
+
+
 def test_comparison(document: dict[str, Any]) -> None:
     new = json.loads(json.dumps(document))
     new["cases"][1]["poolgrad"] *= 0.5
