@@ -177,7 +177,7 @@ def _planes_pooler(name: str, start: Any, look: Any, look_again: Any, again: Any
 
     @piece_named(name)
     def pool(plan: Any, source: int, planes: int, scratch: Any, unit: Any) -> None:
-        """Some planes that follow each other. What they give stands at the beginning of the first scratch."""
+        """Some planes that follow each other. What they give stands at the beginning of the second scratch."""
         columns, height, depth = plan.size[COLUMNS], plan.size[ROWS], plan.size[DEPTH]
         one, other, staged = scratch
         table = Table(source, source, planes * depth * height, columns, 1)
@@ -192,12 +192,11 @@ def _planes_pooler(name: str, start: Any, look: Any, look_again: Any, again: Any
             pool_halves(plan, table, True, other, planes, unit)
         table = Table(other[0], other[1], planes * depth, height, columns)
         if height == width:
-            pool_squares_again(plan, table, False, one, planes, unit)
+            pool_squares_again(plan, table, True, one, planes, unit)
         else:
-            pool_again(plan, table, False, one, planes, unit)
-        if depth > 1:
-            pool_again(plan, Table(one[0], one[1], planes, depth, columns * height), False, other, planes, unit)
-            pool_again(plan, Table(other[0], other[1], planes, 1, 1), False, one, planes, unit)
+            pool_again(plan, table, height >= QUAD, one, planes, unit)
+        table = Table(one[0], one[1], planes, depth, columns * height)
+        pool_again(plan, table, depth >= QUAD, other, planes, unit)
 
     return pool
 
@@ -212,9 +211,9 @@ def give(plan: Any, result: int, first: int, n: int, values: int, unit: Any) -> 
 
 @inlined_piece
 def scratch_of(plan: Any, floats: int) -> Any:
-    """Two tables of numbers and places, and a row of the input."""
+    """Two tables of numbers and places, and rows of the input. The second one is where results come to stand."""
     step = plan.pitch * plan.itemsize
-    return (floats, floats + step), (floats + 2 * step, floats + 3 * step), floats + 4 * step
+    return (floats + 2 * step, floats + 3 * step), (floats, floats + step), floats + 4 * step
 
 
 @inlined_piece
@@ -268,7 +267,7 @@ def _maximum(name: str, width: int) -> Any:
             steps = plan.index_steps
             at = indices + first // plan.channels * steps[0] + first % plan.channels * steps[1]
             for i in range(n):
-                place = place_at(scratch[0][1], i, unit)
+                place = place_at(scratch[1][1], i, unit)
                 if plan.index_code == INT32:
                     write_i32(at, i * steps[1], np.int32(place))
                 else:
