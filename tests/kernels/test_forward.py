@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oracle import DTYPES, INDEX_DTYPES, LAYOUTS, Guarded, assert_same_bits
+from kernels.test_paths import Use
 from planning import Planning
 
 import poolgrad
@@ -38,6 +39,16 @@ PLANES = [
     ((9, 9), (2, 2), (3, 3), (1, 1), (1, 1), True),
     ((8, 8), (8, 8), (1, 1), (0, 0), (1, 1), False),
     ((3, 2), (3, 2), (1, 1), (0, 0), (1, 1), False),
+    ((5, 18), (2, 2), (2, 2), (0, 0), (1, 1), False),
+    ((6, 37), (2, 2), (2, 2), (0, 0), (1, 1), True),
+    ((7, 67), (2, 2), (2, 2), (0, 0), (1, 1), False),
+    ((4, 17), (3, 3), (2, 2), (1, 1), (1, 1), False),
+    ((5, 50), (3, 3), (2, 2), (1, 1), (1, 1), True),
+    ((6, 19), (3, 3), (2, 2), (0, 0), (1, 1), False),
+    ((7, 40), (3, 3), (2, 2), (0, 0), (1, 1), True),
+    ((1, 9), (3, 3), (1, 1), (1, 1), (1, 1), False),
+    ((4, 26), (3, 3), (1, 1), (0, 0), (1, 1), False),
+    ((5, 20), (3, 3), (1, 1), (1, 0), (1, 1), False),
 ]
 DEEP = [
     ((4, 6, 8), (2, 2, 2), (2, 2, 2), (0, 0, 0), (1, 1, 1), False),
@@ -46,7 +57,13 @@ DEEP = [
     ((7, 9, 11), (2, 3, 2), (1, 2, 3), (1, 1, 0), (2, 2, 3), False),
     ((4, 9, 5), (4, 9, 5), (1, 1, 1), (0, 0, 0), (1, 1, 1), False),
     ((5, 2, 19), (5, 2, 19), (1, 1, 1), (0, 0, 0), (1, 1, 1), False),
+    ((4, 5, 19), (2, 2, 2), (2, 2, 2), (0, 0, 0), (1, 1, 1), False),
+    ((3, 5, 30), (1, 3, 3), (1, 2, 2), (0, 1, 1), (1, 1, 1), False),
+    ((5, 6, 21), (3, 3, 3), (2, 2, 2), (1, 1, 1), (1, 1, 1), False),
+    ((3, 4, 27), (2, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), False),
 ]
+# One of each of the usual windows.
+USUAL = [PLANES[14], PLANES[16], PLANES[20]]
 # Sizes, and how many windows there are.
 SPREAD = [
     ((8, 10), (4, 5)),
@@ -58,12 +75,15 @@ SPREAD = [
     ((5, 7, 9), (3, 9, 4)),
     ((4, 9, 5), (1, 1, 1)),
 ]
-# Chunks, tiles and results of a vector or two; rows that are made anew each time; places of 64 bits.
-LIMITS: list[dict[str, int]] = [
+# Past the caches. Eight planes at a time: chunks, tiles and results of a vector or two; rows that are made anew each
+# time. Places of 64 bits.
+LIMITS: list[Use] = [
     {},
-    {"chunk": 9, "tile": 3, "results": 1},
-    {"rows_kept": 1},
-    {"chunk": 16, "rows_kept": 0},
+    {"last_cache": 0},
+    {"ways": ["lanes"]},
+    {"ways": ["lanes"], "chunk": 9, "tile": 3, "results": 1},
+    {"ways": ["lanes"], "rows_kept": 1},
+    {"ways": ["lanes"], "chunk": 16, "rows_kept": 0},
     {"largest_plane": 3},
 ]
 
@@ -110,7 +130,7 @@ def threads() -> Iterator[None]:
 
 @pytest.mark.parametrize("case", PLANES + DEEP + SPREAD, ids=str)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_windows_and_limits(case: Any, limits: dict[str, int], planning: Planning) -> None:
+def test_windows_and_limits(case: Any, limits: Use, planning: Planning) -> None:
     planning.use(bytes_per_part=1, **limits)
     for number in (1, 3):
         poolgrad.set_num_threads(number)
@@ -124,7 +144,7 @@ def test_windows_and_limits(case: Any, limits: dict[str, int], planning: Plannin
     ("case", "index"),
     [
         (case, index)
-        for case in (PLANES[1], PLANES[6], DEEP[1], SPREAD[1], SPREAD[6])
+        for case in (PLANES[1], PLANES[6], DEEP[1], DEEP[-1], SPREAD[1], SPREAD[6], *USUAL)
         for index in INDEX_DTYPES
         if case != SPREAD[1] or index == INDEX_DTYPES[1]  # which has indices of 64 bits only
     ],

@@ -113,6 +113,11 @@ PLANES: list[Case] = [
     Fixed((2, 2), (2, 2), (2, 2), (0, 0)),
     Fixed((1, 3), (1, 3), (1, 1), (0, 0)),
     Fixed((37, 1), (37, 1), (1, 1), (0, 0)),
+    Fixed((5, 18), (2, 2), (2, 2), (0, 0)),
+    Fixed((7, 40), (3, 3), (2, 2), (0, 0), ceil=True),
+    Fixed((5, 33), (3, 3), (2, 2), (1, 1), count_pad=False),
+    Fixed((4, 26), (3, 3), (1, 1), (0, 0)),
+    Fixed((1, 9), (3, 3), (1, 1), (1, 1), count_pad=False),
 ]
 DEEP: list[Case] = [
     Fixed((4, 6, 8), (2, 2, 2), (2, 2, 2), (0, 0, 0)),
@@ -122,6 +127,9 @@ DEEP: list[Case] = [
     Fixed((5, 2, 19), (5, 2, 19), (1, 1, 1), (0, 0, 0)),
     Adaptive((3, 2, 2), (1, 1, 1)),
     Fixed((3, 5, 40), (2, 3, 3), (1, 1, 1), (1, 1, 1), divisor=7),
+    Fixed((4, 5, 19), (2, 2, 2), (2, 2, 2), (0, 0, 0)),
+    Fixed((3, 5, 30), (1, 3, 3), (1, 2, 2), (0, 1, 1), count_pad=False),
+    Fixed((5, 6, 21), (3, 3, 3), (2, 2, 2), (1, 1, 1), count_pad=False),
     Adaptive((5, 7, 10), (2, 3, 4)),
     Adaptive((2, 3, 3), (3, 2, 5)),
 ]
@@ -131,6 +139,7 @@ LANES_ONLY: Use = {"ways": ["lanes"]}
 ALONG_ROWS: Use = {"ways": ["along rows"]}
 LIMITS: list[Use] = [
     {},
+    {"last_cache": 0},
     LANES_ONLY,
     LANES_ONLY | {"chunk": 9, "tile": 3, "results": 1},
     LANES_ONLY | {"rows_kept": 1},

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oracle import DTYPES, LAYOUTS, Guarded, OnlyDLPack, assert_same_bits
+from kernels.test_paths import Use
 from planning import Planning
 
 import poolgrad
@@ -33,13 +34,19 @@ CASES = [
     ((50, 8), (35, 3), (1, 2), (17, 1, 18, 2), False),
     ((3, 3), (2, 2), (1, 1), (2, 2, 0, 0), False),
     ((2, 1), (3, 3), (2, 1), (0, 3, 3, 0), True),
+    ((7, 37), (2, 2), (2, 2), (0, 0), False),
+    ((6, 40), (3, 3), (2, 2), (1, 1, 0, 1), True),
+    ((5, 40), (3, 3), (1, 1), (2, 0, 1, 1), False),
 ]
-# Chunks, tiles and results of a vector or two; rows that are made anew each time.
-LIMITS: list[dict[str, int]] = [
+# Past the caches. Eight planes at a time: chunks, tiles and results of a vector or two; rows that are made anew each
+# time.
+LIMITS: list[Use] = [
     {},
-    {"chunk": 9, "tile": 3, "results": 1},
-    {"rows_kept": 1},
-    {"chunk": 16, "rows_kept": 0},
+    {"last_cache": 0},
+    {"ways": ["lanes"]},
+    {"ways": ["lanes"], "chunk": 9, "tile": 3, "results": 1},
+    {"ways": ["lanes"], "rows_kept": 1},
+    {"ways": ["lanes"], "chunk": 16, "rows_kept": 0},
 ]
 ALL_TYPES = (*DTYPES, *map(np.dtype, INTEGERS))
 
@@ -77,7 +84,7 @@ def threads() -> Iterator[None]:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_windows_and_limits(case: Any, limits: dict[str, int], planning: Planning) -> None:
+def test_windows_and_limits(case: Any, limits: Use, planning: Planning) -> None:
     planning.use(bytes_per_part=1, **limits)
     for number in (1, 3):
         poolgrad.set_num_threads(number)
@@ -89,7 +96,7 @@ def test_windows_and_limits(case: Any, limits: dict[str, int], planning: Plannin
 
 @pytest.mark.parametrize("dtype", ALL_TYPES, ids=str)
 def test_types_and_layouts(dtype: np.dtype[Any]) -> None:
-    for case in (CASES[1], CASES[6]):
+    for case in (CASES[1], CASES[6], *CASES[-3:]):
         for channels in (3, 9):
             for layout in LAYOUTS:
                 for layouts in ((layout, layout), (layout, "plain"), ("plain", layout)):

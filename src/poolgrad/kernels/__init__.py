@@ -13,7 +13,15 @@ from functools import cache
 from importlib import import_module
 from typing import TypeVar
 
-from .record import FEW_WINDOWS, INTEGER_MAXIMA, LAYERS, LAYERS_IN_ONE_PASS, PIXEL_BLOCKS, WHOLE_PLANES
+from .record import (
+    FEW_WINDOWS,
+    INTEGER_MAXIMA,
+    LAYERS,
+    LAYERS_IN_ONE_PASS,
+    PIXEL_BLOCKS,
+    USUAL_WINDOWS,
+    WHOLE_PLANES,
+)
 
 Loaded = TypeVar("Loaded")
 
@@ -102,6 +110,7 @@ _MODULES = {
     "pool_average_pixels": "forward.pixels",
     "pool_average_along_rows": "forward.along_rows",
     **dict.fromkeys(WHOLE_PLANES, "forward.whole_planes"),
+    **dict.fromkeys(USUAL_WINDOWS, "forward.usual_windows"),
     "pool_max": "forward.maxima",
     "pool_max_values": "forward.maxima",
     **dict.fromkeys(INTEGER_MAXIMA.values(), "forward.integers"),

@@ -40,6 +40,15 @@ WHOLE_PLANES = {
     f"{of}_whole_planes_{width}": (of, width) for of in ("pool_average", "pool_max") for width in (0, *range(4, 17))
 }
 
+# The usual windows of forward passes, of two or three rows and columns: what is pooled, kernel, stride, and whether
+# several layers are.
+USUAL_WINDOWS = {
+    f"{of}_k{kernel}s{stride}{'_layers' * deep}": (of, kernel, stride, deep)
+    for of in ("pool_average", "pool_max", "pool_max_values")
+    for kernel, stride in ((2, 2), (3, 2), (3, 1))
+    for deep in (False, True)
+}
+
 # Maxima of integers: a kernel for each type.
 INTEGER_MAXIMA = {name: f"pool_max_{name}" for name in ("int8", "uint8", "int16", "uint16", "int32", "int64")}
 
@@ -66,6 +75,7 @@ _NUMBER_FIELDS = (
     "ones",
     "soon",  # pixels are asked for so many bytes before they are read; 0 if they are in caches
     "usual",  # one of the windows along W that need no scratch: K3S1, K2S2, K3S2, K3S2_PADDED; or 0
+    "edge",  # the last window along W ends in the padding, by one column
     "pixel",  # channels that are worked on together, side by side in memory
     "levels",  # rows of sums of 4, 16, 64, ... quotients; 0 if shifts are added one by one
     "block",  # gradient rows per block of sums along H; 0 if rows are added one by one

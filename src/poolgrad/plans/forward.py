@@ -15,7 +15,7 @@ from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import layout_of
 from ..kernels import record as codes
-from ..kernels.record import INTEGER_MAXIMA, LANES, READ_FLOATS, RECORD, WHOLE_PLANES
+from ..kernels.record import INTEGER_MAXIMA, LANES, READ_FLOATS, RECORD, USUAL_WINDOWS, WHOLE_PLANES
 from .average import MOVES, ROUNDINGS, Axes, axes_of, divisor_of, has_large_divisors
 from .limits import Limits, machine_limits
 from .plan import CODES, Plan, compute_dtype, parts_for, power_of_two
@@ -29,6 +29,8 @@ USUAL = {(3, 1, 1): codes.K3S1, (2, 2, 0): codes.K2S2, (3, 2, 0): codes.K3S2, (3
 NARROWEST_ALONG_ROWS, NARROWEST_OF_FEW_PLANES, FEW_PLANES = 48, 24, LANES - 1
 # The longest kernels along W that they take, and the strides and rows of sums for which they pay.
 LONGEST_KERNEL_ALONG_ROWS, LARGEST_STRIDE_ALONG_ROWS, MOST_ROWS_ALONG = 1024, 2, 64
+# Columns of the widest rows that are pooled without tiles.
+WIDEST_USUAL = 2**14
 # Rows of a plane that is pooled as a whole: what each of them gives is kept in scratch.
 MOST_ROWS_OF_A_PLANE = 2**14
 
@@ -294,6 +296,47 @@ def _book_along_rows(pooling: Pooling, record: Record) -> Booking:
     return Booking("pool_average_along_rows", units, *_numbers_along_rows(pooling))
 
 
+def _has_rows(pooling: Pooling) -> bool:
+    """Whether neighbours in a row lie side by side, in all tensors."""
+    sides = zip(pooling.planes, pooling.sizes, strict=True)
+    return pooling.as_they_are and all(of.has_neighbours(size) for of, size in sides)
+
+
+def _usual_kernel(pooling: Pooling) -> str:
+    depth, rows, columns = pooling.axes
+    layers = "_layers" if _longest_window(depth, 1) > 1 else ""
+    same = (rows.kernel, rows.stride) == (columns.kernel, columns.stride)
+    return f"{pooling.kernel}_k{columns.kernel}s{columns.stride}{layers}" if same else ""
+
+
+def _has_usual_windows(pooling: Pooling) -> bool:
+    alone = all(w.dilation == 1 and not w.has_empty for w in pooling.call.operator.windows(pooling.call))
+    return alone and all(a.rule == FIXED for a in pooling.axes[1:]) and _usual_kernel(pooling) in USUAL_WINDOWS
+
+
+def _columns_beyond(columns: Axis) -> int:
+    """How far the last window along W reaches into the padding."""
+    return (columns.out - 1) * columns.stride - columns.pad + columns.kernel - columns.size
+
+
+def _has_usual_rows(pooling: Pooling) -> bool:
+    """Windows reach one column beyond a row at most, and only those that are three wide."""
+    columns = pooling.axes[2]
+    most = 1 if columns.kernel == 3 else 0
+    ends = columns.pad <= most and _columns_beyond(columns) <= most
+    return ends and columns.out > LANES and columns.size <= WIDEST_USUAL
+
+
+def _book_usual_windows(pooling: Pooling, record: Record) -> Booking:
+    _move_rows(record, pooling)
+    columns, results = pooling.axes[2], pooling.tensors[1:]
+    pitch, wide = (-(-n // LANES) * LANES + LANES for n in (columns.out, columns.size))
+    record["pitch"], record["wide"], record["edge"] = pitch, wide, _columns_beyond(columns) == 1
+    record["streaming"] = sum(t.dtype.nbytes(t.count) for t in results) >= pooling.limits.stream_from
+    units = pooling.number_of_planes * pooling.rows_of_windows
+    return Booking(_usual_kernel(pooling), units, 6 * pitch + wide)
+
+
 def _is_one_window(pooling: Pooling) -> bool:
     """Whether there is one window over each plane, and the planes of an image follow each other in memory."""
     source, size, axes = pooling.planes[0], pooling.sizes[0], pooling.axes
@@ -337,6 +380,17 @@ WAYS: tuple[Way[Pooling], ...] = (
         ),
         pays=(),
         book=_book_whole_planes,
+    ),
+    Way(
+        "usual windows",
+        legal=(
+            SMALL_DIVISORS,
+            Need("rows that are runs of memory", _has_rows),
+            Need("windows of 2 x 2, or 3 x 3 with strides of 1 or 2, alone or in several layers", _has_usual_windows),
+            Need(f"more than {LANES} windows in a row, on at most {WIDEST_USUAL} columns", _has_usual_rows),
+        ),
+        pays=(),
+        book=_book_usual_windows,
     ),
     Way(
         "along rows",

@@ -29,6 +29,12 @@ from ..rows import load_row, store_row
 QUAD = LANES // 2
 
 
+@inlined_piece
+def size_of_half(unit: Any) -> int:
+    """Bytes of a float16 or bfloat16, as ``itemsize`` tells of the compute type."""
+    return 2
+
+
 class Group(NamedTuple):
     """Eight planes that are worked on together: the first one's number, or of pixels the image and first channel."""
 

@@ -20,7 +20,7 @@ from ..jit.vectors import add, as_unit, divide, itemsize, load, load_quads, pref
 from ..record import AHEAD, INT32, LANES, LINE, NOTHING, READ_BFLOATS, READ_FLOATS, WHOLE_PLANES
 from ..rows import load_row, store_row
 from ..runtime.stopping import shall_stop_at
-from .lanes import QUAD
+from .lanes import QUAD, size_of_half
 
 
 class Table(NamedTuple):
@@ -97,11 +97,6 @@ def _pooler(name: str, quad: Any, size_in: Any, start: Any, look: Any, put: Any,
     return pool
 
 
-@inlined_piece
-def _two(unit: Any) -> int:
-    return 2
-
-
 def _quad_of(take: Any, size_in: Any) -> Any:
     @inlined_piece
     def quad(values: int, places: int, step: int, column: int, unit: Any) -> Any:
@@ -122,7 +117,7 @@ def _quad_of(take: Any, size_in: Any) -> Any:
 
 
 _floats = _quad_of(load_quads, itemsize)
-_halves, _bfloats = _quad_of(load_quads_of_halves, _two), _quad_of(load_quads_of_bfloats, _two)
+_halves, _bfloats = _quad_of(load_quads_of_halves, size_of_half), _quad_of(load_quads_of_bfloats, size_of_half)
 
 
 @inlined_piece
@@ -170,8 +165,8 @@ def _put_both(into: Any, row: int, best: Any) -> None:
 def _planes_pooler(name: str, start: Any, look: Any, look_again: Any, again: Any, put: Any, width: int) -> Any:
     """What pools some planes: rows of the input, and tables of what these gave."""
     pool_floats = _pooler(f"{name}_floats", _floats, itemsize, start, look, put, width)
-    pool_halves = _pooler(f"{name}_halves", _halves, _two, start, look, put, width)
-    pool_bfloats = _pooler(f"{name}_bfloats", _bfloats, _two, start, look, put, width)
+    pool_halves = _pooler(f"{name}_halves", _halves, size_of_half, start, look, put, width)
+    pool_bfloats = _pooler(f"{name}_bfloats", _bfloats, size_of_half, start, look, put, width)
     pool_again = _pooler(f"{name}_again", again, itemsize, start, look_again, put, 0)
     pool_squares_again = _pooler(f"{name}_squares_again", again, itemsize, start, look_again, put, width)
 

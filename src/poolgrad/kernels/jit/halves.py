@@ -164,6 +164,26 @@ def _vector_loader(convert: Convert) -> Any:
     return load
 
 
+def _pairs_loader(convert: Convert) -> Any:
+    """As ``load_pairs`` in vectors.py: pairs of halves are integers of 32 bits."""
+    widen = _widened(convert)
+
+    @intrinsic
+    def load_pairs(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
+        vector = Vector(unit)
+        result = types.UniTuple(vector, 2)
+
+        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+            kind, shorts, ints = context.get_value_type(vector), ir.VectorType(_SHORT, LANES), ir.VectorType(_INT, LANES)
+            pairs = builder.load(pointer_to(builder, args[0], args[1], _SHORT, ints), align=1)
+            halves = builder.trunc(pairs, shorts), builder.trunc(_binary(builder, "lshr", pairs, 16), shorts)
+            return context.make_tuple(builder, result, [widen(builder, some, kind) for some in halves])
+
+        return result(types.int64, types.int64, unit), generate
+
+    return load_pairs
+
+
 def _vector_storer(convert: Convert, *, streaming: bool = False) -> Any:
     @intrinsic
     def store(typing_context: Any, base: types.Type, index: types.Type, vector: types.Type) -> Any:
@@ -200,6 +220,7 @@ pairs_of_halves, pairs_of_bfloats = _pair_maker(_narrow), _pair_maker(_narrow_bf
 
 # Eight numbers at an address and an index, as in vectors.py; streams need an address that is a multiple of 16 bytes.
 load_halves, load_bfloats = _vector_loader(_widen), _vector_loader(_widen_bfloat)
+load_pairs_of_halves, load_pairs_of_bfloats = _pairs_loader(_widen), _pairs_loader(_widen_bfloat)
 load_quads_of_halves = quads_loader(_widened(_widen), _SHORT)
 load_quads_of_bfloats = quads_loader(_widened(_widen_bfloat), _SHORT)
 store_halves, stream_halves = _vector_storer(_narrow), _vector_storer(_narrow, streaming=True)

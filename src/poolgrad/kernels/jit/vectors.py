@@ -75,7 +75,7 @@ def _store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Va
 
 def lanes_streamed(kind: ir.VectorType) -> int:
     """How many numbers are streamed at once."""
-    return 16 // (4 if isinstance(kind.element, ir.FloatType) else 8)
+    return 16 // (4 if kind.element in (ir.FloatType(), _INT32) else 8)
 
 
 def _store_past_caches(builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value, size: int) -> None:
@@ -84,7 +84,7 @@ def _store_past_caches(builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value
     written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT32, 1)]))
 
 
-def _stream(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Value) -> None:
+def stream_parts(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Value) -> None:
     """In parts of 16 bytes: large arrays begin at such addresses, hardly ever at larger ones."""
     kind, lanes = vector.type, lanes_streamed(vector.type)
     for start in range(0, kind.count, lanes):
@@ -121,7 +121,7 @@ def stream(typing_context: Any, base: types.Type, index: types.Type, vector: typ
     """All eight elements past the caches; the address must be a multiple of 16 bytes."""
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        _stream(builder, *args)
+        stream_parts(builder, *args)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, vector), generate
@@ -420,3 +420,21 @@ def transpose_quads(typing_context: Any, vectors: types.Type) -> Any:
         return context.make_tuple(builder, signature.return_type, columns)
 
     return vectors(vectors), generate
+
+
+@intrinsic
+def load_pairs(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
+    """Of sixteen neighbours from an index on every second, from the first on and from the second on."""
+    vector = Vector(unit)
+    result = types.UniTuple(vector, 2)
+
+    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
+        kind = context.get_value_type(vector)
+        both = ir.VectorType(kind.element, 2 * LANES)
+        value = builder.load(pointer_to(builder, args[0], args[1], kind.element, both), align=1)
+        undefined = ir.Constant(both, ir.Undefined)
+        masks = ([first + 2 * lane for lane in range(LANES)] for first in (0, 1))
+        every = [ir.Constant(ir.VectorType(_INT32, LANES), mask) for mask in masks]
+        return context.make_tuple(builder, result, [builder.shuffle_vector(value, undefined, mask) for mask in every])
+
+    return result(types.int64, types.int64, unit), generate
