@@ -231,19 +231,29 @@ def test_self_is_rounded_first(case: Any, layout: str, limits: Use, planning: Pl
     assert_same_bits(case._replace(mode=2).pool(Guarded.holding(x, layout).array, None), wanted)
 
 
+FIVE = {"kernel_size": 5, "padding": 2}
+
+
 @pytest.mark.parametrize(
     ("shape", "layout", "options", "kernel"),
     [
-        ((2, 8, 7, 47), "plain", {}, "pool_average"),
-        ((2, 8, 7, 48), "plain", {}, "pool_average_along_rows"),
-        ((1, 7, 7, 23), "plain", {}, "pool_average"),
-        ((1, 7, 7, 24), "plain", {}, "pool_average_along_rows"),
+        ((2, 8, 7, 47), "plain", FIVE, "pool_average"),
+        ((2, 8, 7, 48), "plain", FIVE, "pool_average_along_rows"),
+        ((1, 7, 7, 23), "plain", FIVE, "pool_average"),
+        ((1, 7, 7, 24), "plain", FIVE, "pool_average_along_rows"),
         ((1, 7, 7, 24), "channels last", {}, "pool_average_along_rows"),
         ((1, 8, 7, 48), "channels last", {}, "pool_average_pixels"),
         ((1, 8, 7, 48), "channels last", {"cube_math_type": 2}, "pool_average_along_rows"),
         ((1, 8, 7, 48), "channels last", {"divisor_override": 2**25}, "pool_average"),
         ((2, 8, 7, 48), "plain", {"divisor_override": 2**25}, "pool_average"),
         ((2, 8, 7, 48), "plain", {"stride": 3}, "pool_average"),
+        ((2, 8, 7, 8), "plain", {}, "pool_average"),
+        ((2, 8, 7, 9), "plain", {}, "pool_average_k3s1"),
+        ((2, 8, 7, 18), "plain", {"kernel_size": 2, "stride": 2, "padding": 0}, "pool_average_k2s2"),
+        ((2, 8, 7, 18), "plain", {"kernel_size": 2, "stride": 2, "padding": 1}, "pool_average"),
+        ((2, 8, 7, 20), "plain", {"stride": 2, "padding": 0, "ceil_mode": True}, "pool_average_k3s2"),
+        ((1, 1, 3, 2**14), "plain", {}, "pool_average_k3s1"),
+        ((1, 1, 3, 2**14 + 1), "plain", {}, "pool_average_along_rows"),
         ((2, 4, 7, 7), "plain", {"kernel_size": 7, "padding": 0}, "pool_average_whole_planes_7"),
         ((2, 4, 7, 7), "plain", {"kernel_size": 9}, "pool_average_whole_planes_7"),
         ((2, 4, 7, 7), "plain", {"kernel_size": 8}, "pool_average"),

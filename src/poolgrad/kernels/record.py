@@ -22,9 +22,6 @@ REPEATED_AT_ONCE = 256
 # Up to so many windows per column, adding one by one is faster than putting sums together.
 MOST_DIRECT_TERMS = 8
 
-# The usual windows of forward passes along W: kernel and stride, and a padding of 1 with the first and the last.
-K3S1, K2S2, K3S2, K3S2_PADDED = range(1, 5)
-
 # Windows along W (kernel, stride, phase of the first column) that few_windows.py has a kernel for, by its name.
 FEW_WINDOWS = {
     f"average_few_windows_{kernel}_{stride}_{phase}": (kernel, stride, phase)
@@ -74,7 +71,6 @@ _NUMBER_FIELDS = (
     "terms",
     "ones",
     "soon",  # pixels are asked for so many bytes before they are read; 0 if they are in caches
-    "usual",  # one of the windows along W that need no scratch: K3S1, K2S2, K3S2, K3S2_PADDED; or 0
     "edge",  # the last window along W ends in the padding, by one column
     "pixel",  # channels that are worked on together, side by side in memory
     "levels",  # rows of sums of 4, 16, 64, ... quotients; 0 if shifts are added one by one

@@ -14,15 +14,12 @@ from ..base.windows import COUNT_ONE, FIXED, Axis, whole
 from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import layout_of
-from ..kernels import record as codes
 from ..kernels.record import INTEGER_MAXIMA, LANES, READ_FLOATS, RECORD, USUAL_WINDOWS, WHOLE_PLANES
 from .average import MOVES, ROUNDINGS, Axes, axes_of, divisor_of, has_large_divisors
 from .limits import Limits, machine_limits
 from .plan import CODES, Plan, compute_dtype, parts_for, power_of_two
 from .ways import Booking, Need, Record, Way, choose
 
-# Windows along W (kernel, stride, padding) that are summed without scratch.
-USUAL = {(3, 1, 1): codes.K3S1, (2, 2, 0): codes.K2S2, (3, 2, 0): codes.K3S2, (3, 2, 1): codes.K3S2_PADDED}
 # Rows of the input from this width on are averaged one plane after the other, with neighbours along W in vectors.
 # Measured against eight planes at a time: as fast on 40 columns, 0.7 to 0.9 of the time on 56, half of it on 112, and
 # longer on 28. With four planes 0.8 to 1.0 of it on 28 columns and 0.3 to 0.4 on 112; one plane 0.1 to 0.2 of it there.
@@ -285,12 +282,9 @@ def _fits_along_rows(pooling: Pooling) -> bool:
 
 def _book_along_rows(pooling: Pooling, record: Record) -> Booking:
     _move_rows(record, pooling)
-    columns, target = pooling.axes[2], pooling.tensors[1]
+    target = pooling.tensors[1]
     tile, record["pitch"], record["wide"], record["longer"] = _tile_along_rows(pooling)
     record["tile"], (record["depth_slots"], record["row_slots"]) = tile, _slots_along_rows(pooling.axes)
-    fits = columns.out == (columns.size + 2 * columns.pad - columns.kernel) // columns.stride + 1
-    if fits and tile == columns.out >= 2 * LANES and record["reading"]:
-        record["usual"] = USUAL.get((columns.kernel, columns.stride, columns.pad), 0)
     record["streaming"] = target.dtype.nbytes(target.count) >= pooling.limits.stream_from
     units = pooling.number_of_planes * pooling.rows_of_windows
     return Booking("pool_average_along_rows", units, *_numbers_along_rows(pooling))

@@ -15,23 +15,8 @@ from typing import Any, NamedTuple
 from ..geometry import COLUMNS, DEPTH, ROWS, count_of
 from ..jit.halves import load_bfloats, load_halves, store_bfloats, store_halves
 from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i64
-from ..jit.vectors import (
-    add,
-    as_unit,
-    divide,
-    fence,
-    load,
-    multiply,
-    prefetch,
-    read,
-    splat,
-    spliced,
-    split,
-    store,
-    stream,
-    write,
-)
-from ..record import AHEAD, BY_ELEMENTS, K2S2, K3S1, K3S2, LANES, NOTHING, READ_BFLOATS, READ_FLOATS
+from ..jit.vectors import add, as_unit, divide, fence, load, multiply, read, splat, split, store, stream, write
+from ..record import BY_ELEMENTS, LANES, NOTHING, READ_BFLOATS, READ_FLOATS
 from ..rows import load_row, store_row
 from ..runtime.stopping import shall_stop
 from .rows import places_in_window
@@ -184,75 +169,6 @@ def add_terms(target: int, terms: int, count: int, number: int, unit: Any) -> No
             store(target, i, total)
 
 
-def _usual_summer(name: str, take: Any) -> Any:
-    """What sums the usual windows along W straight from a row that is a run of memory. Scratch that was just written
-    would be read at other places than it was written at, which processors wait for."""
-
-    @inlined_piece
-    def pairs(row: int, w: int, unit: Any) -> Any:
-        """Eight elements from a column on, every second, and those behind them."""
-        prefetch(row, w + AHEAD, unit)
-        return split(take(row, w, unit), take(row, w + LANES, unit))
-
-    @piece_named(name)
-    def sum_usual(target: int, row: int, usual: int, n: int, number: int, unit: Any) -> None:
-        """``number`` windows, at least two vectors of them, over n elements; the last vector is laid back."""
-        zero, last = splat(unit), number - LANES
-        if usual == K3S1:
-            here = take(row, 0, unit)
-            store(target, 0, add(add(spliced(zero, here, 7), here), take(row, 1, unit)))
-            for i in range(LANES, last, LANES):
-                prefetch(row, i + AHEAD, unit)
-                store(target, i, add(add(take(row, i - 1, unit), take(row, i, unit)), take(row, i + 1, unit)))
-            here = take(row, last, unit)
-            store(target, last, add(add(take(row, last - 1, unit), here), spliced(here, zero, 1)))
-        elif usual == K2S2:
-            for begin in range(0, number, LANES):
-                i = min(begin, last)
-                even, odd = pairs(row, 2 * i, unit)
-                store(target, i, add(even, odd))
-        elif usual == K3S2:
-            for begin in range(0, number, LANES):
-                i = min(begin, last)
-                second, third = pairs(row, 2 * i + 1, unit)
-                store(target, i, add(add(pairs(row, 2 * i, unit)[0], second), third))
-        else:
-            even, odd = pairs(row, 0, unit)
-            store(target, 0, add(add(spliced(zero, odd, 7), even), odd))
-            for i in range(LANES, last, LANES):
-                even, odd = pairs(row, 2 * i, unit)
-                store(target, i, add(add(pairs(row, 2 * i - 1, unit)[0], even), odd))
-            if n % 2:  # the last window ends in the padding
-                before, even = pairs(row, n - 2 * LANES, unit)
-                odd = spliced(before, zero, 1)
-            else:
-                before, _ = pairs(row, 2 * last - 1, unit)
-                even, odd = pairs(row, 2 * last, unit)
-            store(target, last, add(add(before, even), odd))
-
-    return sum_usual
-
-
-_sum_floats = _usual_summer("along_rows_sum_floats", load)
-_sum_halves = _usual_summer("along_rows_sum_halves", load_halves)
-_sum_bfloats = _usual_summer("along_rows_sum_bfloats", load_bfloats)
-
-
-@inlined_piece
-def sum_columns(plan: Any, row: int, at: int, tile: Tile, scratch: Scratch, unit: Any) -> None:
-    """The windows of a tile along W, of one row of the input."""
-    n = plan.size[COLUMNS]
-    if not plan.usual:
-        stage_row(plan, row, tile, scratch, unit)
-        add_terms(at, scratch.terms, plan.kernel[COLUMNS], tile.number, unit)
-    elif plan.reading == READ_FLOATS:
-        _sum_floats(at, row, plan.usual, n, tile.number, unit)
-    elif plan.reading == READ_BFLOATS:
-        _sum_bfloats(at, row, plan.usual, n, tile.number, unit)
-    else:
-        _sum_halves(at, row, plan.usual, n, tile.number, unit)
-
-
 def _finisher(name: str, put: Any) -> Any:
     @inlined_piece
     def quotient(total: Any, divisors: int, i: int, unit: Any) -> Any:
@@ -313,7 +229,8 @@ def tabulate_layer(
         if read_i64(scratch.tags, 8 * slot) != tag:
             write_i64(scratch.tags, 8 * slot, tag)
             row = plane + d * plan.grad_steps[2] + h * plan.grad_steps[3]
-            sum_columns(plan, row, at, tile, scratch, unit)
+            stage_row(plan, row, tile, scratch, unit)
+            add_terms(at, scratch.terms, plan.kernel[COLUMNS], tile.number, unit)
         write_i64(scratch.rows, 8 * (h - first), at)
 
 
