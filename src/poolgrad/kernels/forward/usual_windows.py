@@ -1,4 +1,4 @@
-"""The usual windows, two or three wide and high, with vectors of neighbours along W and nothing in scratch.
+"""The usual windows, two or three wide and high, with vectors of neighbours along W and no row in scratch.
 
 Two rows of windows are made at once, from the four or five rows of the input that they hold: each of these is pooled
 along W in registers, once for both. Averages and maxima differ in what they keep of numbers. The order is that of
@@ -40,7 +40,6 @@ from ..jit.places import (
 )
 from ..jit.vectors import add, as_unit, divide, fence, itemsize, load, load_pairs, multiply, prefetch, splat, spliced, store, stream, type_as, write
 from ..record import AHEAD, INT32, LANES, NOTHING, READ_BFLOATS, READ_FLOATS, USUAL_WINDOWS
-from ..runtime.stopping import shall_stop
 from .lanes import size_of_half
 from .rows import places_in_window
 
@@ -360,8 +359,6 @@ def _pooler(name: str, of: str, kernel: int, stride: int, deep: bool) -> Any:
         streaming = plan.streaming != 0 and offsets % 16 == 0
         upper_scaled = lower_scaled = begin - begin
         while row < end:
-            if shall_stop(plan, height, height, 1):
-                break
             layer, oh = row // height, row % height
             stop, plane, od = min(oh + end - row, height), layer // plan.out[DEPTH], layer % plan.out[DEPTH]
             image, channel = plane // plan.channels, plane % plan.channels
