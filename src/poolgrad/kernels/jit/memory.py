@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .compiling import PieceCompiler, to_compile
+from .compiling import piece_to_compile
 
 # Nobody calls a piece of a kernel from Python or C, so it needs no wrappers, which take longer to compile than most
 # pieces.
@@ -24,7 +24,7 @@ _NAMES: set[tuple[str, str]] = set()
 def inlined_piece(function: Any) -> Any:
     """A piece that becomes part of its callers: LLVM shall not leave it a call, which would take as long as a few dozen
     numbers. Nothing remains of it but that, so kinds of it may share a name."""
-    return to_compile(function, PieceCompiler, forceinline=True, **_OPTIONS)
+    return piece_to_compile(function, forceinline=True, **_OPTIONS)
 
 
 def piece(function: Any) -> Any:
@@ -38,7 +38,7 @@ def piece(function: Any) -> Any:
         raise ValueError(f"there is a piece {function.__qualname__} already: give each kind a name with piece_named")
     _NAMES.add(name)
     # Said aloud: an option that is not set is taken over from the caller that is being compiled.
-    return to_compile(function, PieceCompiler, forceinline=False, **_OPTIONS)
+    return piece_to_compile(function, forceinline=False, **_OPTIONS)
 
 
 def piece_named(name: str) -> Any:
