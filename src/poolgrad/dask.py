@@ -87,7 +87,7 @@ def _look_at(name: str, array: Any, read: bool) -> None:
 
 
 def _results(whole: Whole, given: dict[Role, Any]) -> tuple[Any, ...]:
-    if not all(tensor.count for tensor in whole.results):  # there is nothing to compute
+    if not all(whole.call.tensor(p).count for p in whole.operator.tensors):  # nothing, or the gradient of nothing
         return tuple(da.zeros(tensor.shape, dtype=tensor.dtype.name) for tensor in whole.results)
     pooled = {i: w for (i, letter), w in zip(_pooled(whole), whole.windows, strict=True)}
     if whole.whole_planes:
