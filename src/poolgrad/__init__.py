@@ -28,6 +28,7 @@ __all__ = [
 _PUBLIC_MODULES = ("acl", "dask", "torch")
 
 _takes("dask.array", "Array", by="poolgrad.dask")
+_takes("zarr", "Array", by="poolgrad.blocks.stored")
 
 
 def __dir__() -> list[str]:
