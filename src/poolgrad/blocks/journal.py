@@ -26,7 +26,7 @@ def unfinished(path: Path) -> Path:
 
 
 class Journal:
-    """Of results that are being written. ``finished`` are the numbers of the blocks that an earlier run has left."""
+    """Of results that are being written. ``finished`` are the numbers of the blocks that it has noted, in any run."""
 
     def __init__(self, file: IO[str], finished: set[int], flush: Callable[[], None]) -> None:
         self.finished = finished
@@ -45,6 +45,7 @@ class Journal:
             self._file.write("".join(f"{number}\n" for number in self._new))
             self._file.flush()
             os.fsync(self._file.fileno())
+            self.finished.update(self._new)
             self._new.clear()
         self._next = time.monotonic() + SECONDS_BETWEEN_NOTES
 
@@ -56,7 +57,7 @@ def journal_of(
     """The journal of results under these names, which they get when the block ends without an exception.
 
     Without a journal of the same ``facts`` everything begins anew. After an exception all is kept for the next run,
-    unless it is one of ``spoils``, after which there is nothing to go on with.
+    if there is anything, unless it is one of ``spoils``, after which there is nothing to go on with.
     """
     name = unfinished(paths[0]).with_suffix(".journal")
     head = json.dumps(facts, sort_keys=True, default=str)
@@ -74,14 +75,13 @@ def journal_of(
             journal = Journal(file, finished, flush)
             try:
                 yield journal
-            except spoils:
-                for path in paths:
-                    _remove(unfinished(path))
-                name.unlink()
-                raise
-            except BaseException:
+            except BaseException as error:
                 with suppress(OSError):
                     journal.write()
+                if isinstance(error, spoils) or not journal.finished:
+                    for path in paths:
+                        _remove(unfinished(path))
+                    name.unlink()
                 raise
             flush()
             for path in paths:

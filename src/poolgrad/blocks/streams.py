@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
 from ..run import threads
@@ -29,26 +29,26 @@ class Stream:
     ) -> None:
         self.whole, self.sources = whole, sources
         self.sizes = _sizes(whole, chunks, sources, BUDGET if budget is None else budget)
-        shape = whole.results[0].shape
-        axes = [[(i, min(i + size, n)) for i in range(0, n, size)] for n, size in zip(shape, self.sizes, strict=True)]
-        self._ranges = list(itertools.product(*axes))
+        self._starts = [range(0, n, size) for n, size in zip(whole.results[0].shape, self.sizes, strict=True)]
+        self.count = math.prod(map(len, self._starts))  # of blocks
 
-    def __len__(self) -> int:
-        return len(self._ranges)
+    def _blocks(self) -> Iterator[Block]:
+        for starts in itertools.product(*self._starts):
+            ends = zip(starts, self.sizes, self.whole.results[0].shape, strict=True)
+            yield Block(self.whole, tuple((i, min(i + size, n)) for i, size, n in ends))
 
     def run(
         self, sinks: Sequence[Any], finished: Container[int] = (), note: Callable[[int], None] = lambda n: None
     ) -> None:
         """Compute all blocks but the finished ones; ``note`` is called with the number of each that was written."""
-        for number, ranges in enumerate(self._ranges):
+        for number, block in enumerate(self._blocks()):
             if number in finished:
                 continue
-            block = Block(self.whole, ranges)
             read = (
                 None if part is None else source[tuple(slice(*r) for r in part)]
                 for source, part in zip(self.sources, block.reads, strict=True)
             )
-            target = tuple(slice(*r) for r in ranges)
+            target = tuple(slice(*r) for r in block.ranges)
             for sink, made in zip(sinks, block.compute(*read, threads=threads.count), strict=True):
                 sink[target] = made
             note(number)

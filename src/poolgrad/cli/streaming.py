@@ -58,7 +58,7 @@ def stream(
     facts = _facts(whole, work, sources, files)
     with (
         interruptible(GO_ON),
-        progress(operator.name, len(work)) as advance,
+        progress(operator.name, work.count) as advance,
         journal_of(files, facts, lambda: _flush(sinks), (AclnnError,)) as journal,
     ):
         like = next((array for array in read if isinstance(array, Stored)), None)
