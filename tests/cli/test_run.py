@@ -287,3 +287,16 @@ def test_a_long_run_says_how_far_it_is_and_ctrl_c_ends_it() -> None:
         running.kill()
         running.wait()
         os.close(ours)
+
+
+@pytest.mark.parametrize(("operator", "axes"), [("AdaptiveAvgPool2d", 2), ("AdaptiveAvgPool3d", 3)])
+def test_one_output_size_stands_for_all_axes_as_in_python(operator: str, axes: int) -> None:
+    np.save("x.npy", whole_numbers((2, 3, *(6,) * axes)))
+    for size, name in (("3", "one.npy"), (",".join(["3"] * axes), "all.npy")):
+        done = poolgrad("run", operator, "--x", "x.npy", "--output-size", size, "-o", name)
+        assert done.code == 0, done.stderr
+    assert Path("one.npy").read_bytes() == Path("all.npy").read_bytes()
+    assert np.load("one.npy").shape == (2, 3, *(3,) * axes)
+    line = ("--x", "2,3" + ",6" * axes, "--output-size", "[3]", "--product", "A2")
+    checked = poolgrad("check", operator, *line, expect=1)
+    assert "outputSize-length" in checked.stdout, "a list of one is what the contract refuses"
