@@ -113,7 +113,7 @@ def _forward(gradient: Operator, numbers: list[Parameter]) -> Callable[[torch.Te
 def _refuse_empty_windows(gradient: Operator, x: torch.Tensor, output: torch.Tensor, numbers: Any) -> None:
     """Where a dilation steps over all elements, torch's index is of none of them, and no gradient has a place."""
     axes = len(gradient.axes)
-    kernel, stride, pad, dilation = ([each] * axes if isinstance(each, int) else each for each in numbers)
+    kernel, stride, pad, dilation = ([each] * axes if hasattr(each, "__index__") else each for each in numbers)
     sizes = zip(x.shape[-axes:], output.shape[-axes:], strict=True)
     for i, (size, out) in enumerate(sizes):
         k, s, p, d = (each[i % len(each)] for each in (kernel, stride or kernel, pad, dilation))
