@@ -50,7 +50,7 @@ def measure() -> dict[str, Any]:
 
 @contextmanager
 def _cluster(workers: int) -> Iterator[Client]:
-    options = {"dashboard_address": None, "worker_dashboard_address": None}
+    options = {"dashboard_address": ":0", "worker_dashboard_address": None}
     with (
         LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, **options) as cluster,
         Client(cluster) as c,

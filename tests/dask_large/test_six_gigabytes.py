@@ -76,7 +76,7 @@ class Peaks:
 
 
 def test_on_workers_of_a_gigabyte(store: Path) -> None:
-    options = {"memory_limit": GIGABYTE, "dashboard_address": None, "worker_dashboard_address": None}
+    options = {"memory_limit": GIGABYTE, "dashboard_address": ":0", "worker_dashboard_address": None}
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **options) as cluster,
         Client(cluster) as client,

@@ -38,7 +38,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def stored(array: np.ndarray = X, path: str = "x.zarr", kind: str = "v3", **more: Any) -> zarr.Array:
-    options = {"chunks": (2, 4, 16, 24)} | KINDS[kind] | more
+    options = {"chunks": (2, 4, 16, 24), "fill_value": 0} | KINDS[kind] | more
     made = zarr.create_array(store=path, shape=array.shape, dtype=array.dtype, **options)
     made[...] = array
     return made
