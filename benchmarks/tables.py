@@ -265,7 +265,7 @@ def chunks_tables(document: Document) -> str:
 
 
 def _estimate(document: Document) -> str:
-    """More workers, if storage and network deliver: each as fast as here, and no more chunks than a scheduler starts."""
+    """More workers: each as fast as here, and no more chunks than a scheduler starts."""
     largest = max(document["stores"], key=lambda row: row["chunk_mb"])
     each, seconds = largest["dask_mb_s"] / document["workers"], document["seconds_per_task"]
     rows = []
@@ -276,9 +276,9 @@ def _estimate(document: Document) -> str:
             figures = (f"{speed / 1e3:.1f}", who, f"{TERABYTE_MB / speed / 60:.0f} min")
             rows.append((str(workers), f"{megabytes} MB", *figures))
     told = (
-        f"Estimated from that, if storage and network deliver: a worker of one thread pools {each:.0f} MB/s from store to "
-        f"store, and a chunk that is hardly there takes {1e3 * seconds:.1f} ms, the scheduler's and the workers' share of "
-        "these cores together."
+        "Estimated from that, if storage and network deliver: a worker of one thread pools "
+        f"{each:.0f} MB/s from store to store, and a chunk that is hardly there takes {1e3 * seconds:.1f} ms, "
+        "the scheduler's and the workers' share of these cores together."
     )
     return f"{told}\n\n{table(('workers', 'chunks of', 'GB/s', 'limited by', 'a terabyte'), rows)}"
 
