@@ -228,7 +228,9 @@ def _chunks(whole: Whole, given: dict[Role, Any], pooled: dict[int, Windows]) ->
             return sizes if lazy else cut_by_windows(w, sizes)
         return cut_by_elements(w, sizes)
 
-    return tuple(along(axis, sizes) for axis, sizes in enumerate((x if lazy else given[Role.GRADIENT]).chunks))
+    given_chunks = (x if lazy else given[Role.GRADIENT]).chunks
+    # Empty chunks, which selections leave behind, have no blocks.
+    return tuple(along(axis, tuple(n for n in sizes if n)) for axis, sizes in enumerate(given_chunks))
 
 
 def _blocks(chunks: Chunks) -> Iterator[tuple[tuple[int, ...], tuple[Range, ...]]]:

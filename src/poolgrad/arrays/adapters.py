@@ -33,9 +33,11 @@ def describe(value: Any, name: str, format: str, *, output: bool = False) -> Arr
         return _describe_torch(value, name, format, output)
     if hasattr(value, "__dlpack__"):
         return _describe_numpy(_from_dlpack(value, name, output), name, format)
+    lazy = hasattr(value, "__dask_graph__") or hasattr(value, "store_path")
     raise TypeError(
         f"{name} must be a NumPy array, a torch CPU tensor or an object with __dlpack__, "
-        f"got {type(value).__name__}. Try numpy.asarray({name})."
+        f"got {type(value).__module__ + '.' if lazy else ''}{type(value).__name__}. Try numpy.asarray({name})"
+        f"{', which loads all of it' if lazy else ''}."
     )
 
 
