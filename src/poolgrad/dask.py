@@ -62,7 +62,7 @@ def call(operator: Operator, arrays: tuple[Any, ...], numbers: tuple[Any, ...], 
     for p, array in zip(operator.inputs, arrays, strict=True):
         if array is not None and not (not p.read and isinstance(array, tuple | list)):
             _look_at(p.python_name, array, p.read)
-    whole, _ = judged(operator, arrays, numbers, options)
+    whole = judged(operator, arrays, numbers, options)
     return one_or_all(_results(whole, dict(zip((p.role for p in operator.inputs), arrays, strict=True))))
 
 

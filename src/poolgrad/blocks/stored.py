@@ -26,7 +26,7 @@ def call(operator: Operator, arrays: tuple[Any, ...], numbers: tuple[Any, ...], 
         raise TypeError("masks are one stream over all images and are not written in blocks. Use poolgrad.dask.")
     given = tuple(_part_by_part(p.python_name, array, p.read) for p, array in zip(operator.inputs, arrays, strict=True))
     sinks = tuple(_part_by_part("out", sink, True) for sink in (out if isinstance(out, tuple) else (out,)))
-    whole, _ = judged(operator, given, numbers, options, one_or_all(sinks))
+    whole = judged(operator, given, numbers, options, one_or_all(sinks))
     sources = [array if p.read else None for p, array in zip(operator.inputs, given, strict=True)]
     for source in sources:
         if isinstance(source, Stored):
