@@ -32,7 +32,7 @@ CHUNKS_MB = (4, 16, 64)
 MEMORY_MB, STORE_MB = 2048, 1024
 EMPTY_CHUNKS = 500
 TURNS = 3
-CALL = {"kernel_size": 3, "stride": 2, "padding": 1}
+CALL: dict[str, Any] = {"kernel_size": 3, "stride": 2, "padding": 1}
 
 
 def measure() -> dict[str, Any]:
