@@ -62,7 +62,7 @@ def call(operator: Operator, arrays: tuple[Any, ...], numbers: tuple[Any, ...], 
     for p, array in zip(operator.inputs, arrays, strict=True):
         if array is not None and not (not p.read and isinstance(array, tuple | list)):
             _look_at(p.python_name, array, p.read)
-    whole, _ = judged(operator, arrays, numbers, options)
+    whole = judged(operator, arrays, numbers, options)
     return one_or_all(_results(whole, dict(zip((p.role for p in operator.inputs), arrays, strict=True))))
 
 
@@ -228,7 +228,9 @@ def _chunks(whole: Whole, given: dict[Role, Any], pooled: dict[int, Windows]) ->
             return sizes if lazy else cut_by_windows(w, sizes)
         return cut_by_elements(w, sizes)
 
-    return tuple(along(axis, sizes) for axis, sizes in enumerate((x if lazy else given[Role.GRADIENT]).chunks))
+    given_chunks = (x if lazy else given[Role.GRADIENT]).chunks
+    # Empty chunks, which selections leave behind, have no blocks.
+    return tuple(along(axis, tuple(n for n in sizes if n)) for axis, sizes in enumerate(given_chunks))
 
 
 def _blocks(chunks: Chunks) -> Iterator[tuple[tuple[int, ...], tuple[Range, ...]]]:

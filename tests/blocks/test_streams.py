@@ -79,21 +79,23 @@ def test_a_run_goes_on_where_it_was_broken_off(in_blocks: Path, monkeypatch: pyt
 def test_a_run_that_is_ended_goes_on(in_blocks: Path, end: signal.Signals) -> None:
     """A process of its own, which says so if it can; nobody else may write the same meanwhile."""
     code = f"""
-import sys, time
+import os, sys, time
 from poolgrad.blocks import journal, streams
 from poolgrad.blocks.calls import Block
 from poolgrad.cli import main, streaming
 streaming.LARGE, streams.BUDGET, journal.SECONDS_BETWEEN_NOTES = 0, 60_000, 0
-compute = Block.compute
+compute, made = Block.compute, []
 def slowly(block, *read, threads):
-    time.sleep(0.2)
+    made.append(block)
+    time.sleep(float(os.environ.get("PAUSE", "0")) if len(made) > 5 else 0)
     print("block", file=sys.stderr, flush=True)
     return compute(block, *read, threads=threads)
 Block.compute = slowly
 sys.argv = ["poolgrad", *{MAXIMA!r}]
 main()
 """
-    running = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    slow = os.environ | {"PAUSE": "100"}
+    running = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=slow)
     deadline = time.monotonic() + 60
     notes = Path(".values.npy.journal")
     while time.monotonic() < deadline and not (notes.exists() and len(notes.read_text().splitlines()) > 4):
@@ -168,7 +170,7 @@ def stream_over(shape: tuple[int, ...], numbers: dict[str, Any], chunks: Any = N
     operator = find_operator(more.pop("operator", "AvgPool2d"))
     values = tuple(({p.python_name: p.default for p in operator.numbers} | numbers).values())
     x = np.broadcast_to(np.float32(0), shape)
-    whole, _ = judged(operator, (x,), values, (None, None, None))
+    whole = judged(operator, (x,), values, (None, None, None))
     return Stream(whole, (x,), chunks, **more)
 
 

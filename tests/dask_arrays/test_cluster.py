@@ -27,7 +27,7 @@ WORKERS = 3
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    options = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "worker_dashboard_address": None}
+    options = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0", "worker_dashboard_address": None}
     with LocalCluster(n_workers=WORKERS, **options) as cluster, Client(cluster) as made:
         yield made
 

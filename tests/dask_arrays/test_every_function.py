@@ -124,6 +124,19 @@ def test_names_are_the_same_for_the_same_call_only() -> None:
     assert names[0].startswith("avg_pool2d-")
 
 
+def test_empty_chunks_are_left_out() -> None:
+    """As selections leave them behind."""
+    x = np.random.default_rng(0).standard_normal((6, 4, 9, 9)).astype(np.float32)
+    lazy = da.from_array(x, chunks=((0, 2, 0, 3, 1), (0, 4), (9, 0), (4, 0, 5)))
+    values, indices = poolgrad.max_pool2d_with_indices(lazy, 3, 2, 1)
+    expected = poolgrad.max_pool2d_with_indices(x, 3, 2, 1)
+    assert values.chunks[:2] == ((2, 3, 1), (4,))
+    assert np.array_equal(values.compute(), expected[0])
+    assert np.array_equal(indices.compute(), expected[1])
+    gradient = poolgrad.avg_pool2d_backward(da.from_array(expected[0], chunks=((0, 6), 2, 5, (5, 0))), lazy, 3, 2, 1)
+    assert np.array_equal(gradient.compute(), poolgrad.avg_pool2d_backward(expected[0], x, 3, 2, 1))
+
+
 # ---- planes that are put together ------------------------------------------------------------------------------------
 
 

@@ -38,7 +38,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def stored(array: np.ndarray = X, path: str = "x.zarr", kind: str = "v3", **more: Any) -> zarr.Array:
-    options = {"chunks": (2, 4, 16, 24)} | KINDS[kind] | more
+    options = {"chunks": (2, 4, 16, 24), "fill_value": 0} | KINDS[kind] | more
     made = zarr.create_array(store=path, shape=array.shape, dtype=array.dtype, **options)
     made[...] = array
     return made
@@ -194,6 +194,8 @@ def test_refused_kindly() -> None:
         poolgrad.max_pool2d_with_mask(x, 2, out=(x, x))
     with pytest.raises(poolgrad.AclnnError, match="161002"):
         poolgrad.avg_pool2d(x, 2, out=x)
+    with pytest.raises(ValueError, match="out must be another array than those that are read"):
+        poolgrad.avg_pool2d(x, 3, 1, 1, out=zarr.open_array("x.zarr"))
     said = command("run", "MaxPool2dWithMask", "--x", "x.zarr", *NUMBERS, "-o", "v.npy", "-o", "m.npy", expect=2).stderr
     assert "x.zarr: masks are not made or read in blocks; use .npy files, or poolgrad.dask in Python" in said
     out = [

@@ -31,7 +31,7 @@ class AclnnError(ValueError):
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions cross process borders by pickling; keyword-only arguments need a helping hand.
         facts = {name: getattr(self, name) for name in ("status", "operator", "parameter", "product")}
-        return partial(type(self), **facts), (str(self),)
+        return partial(type(self), **facts), (str(self),), vars(self)
 
 
 class IndexRangeError(AclnnError):

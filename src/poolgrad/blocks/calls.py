@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.adapters import Array, describe_without_memory
+from ..arrays.adapters import describe_without_memory
 from ..base.errors import IndexRangeError
 from ..base.tensor import Tensor
 from ..base.windows import Windows
@@ -223,10 +223,10 @@ class Block:
 
 def judged(
     operator: Operator, arrays: tuple[Any, ...], numbers: tuple[Any, ...], options: Options, out: Any = None
-) -> tuple[Whole, dict[str, Array]]:
-    """The call on arrays of which only types and shapes are looked at, if the contract allows it; and these arrays."""
-    call, found = described(operator, arrays, numbers, options, out, describe_without_memory)
+) -> Whole:
+    """The call on arrays of which only types and shapes are looked at; ``AclnnError`` if the contract refuses it."""
+    call, _ = described(operator, arrays, numbers, options, out, describe_without_memory)
     enforce(call, operator.checks)
     given = (call.tensor(p) for p in operator.inputs)
     inputs = tuple((np.dtype(tensor.dtype.name), tensor.shape) for tensor in given)
-    return Whole(operator.name, tuple(call.values[p.name] for p in operator.numbers), options, inputs), found
+    return Whole(operator.name, tuple(call.values[p.name] for p in operator.numbers), options, inputs)

@@ -26,11 +26,12 @@ def call(operator: Operator, arrays: tuple[Any, ...], numbers: tuple[Any, ...], 
         raise TypeError("masks are one stream over all images and are not written in blocks. Use poolgrad.dask.")
     given = tuple(_part_by_part(p.python_name, array, p.read) for p, array in zip(operator.inputs, arrays, strict=True))
     sinks = tuple(_part_by_part("out", sink, True) for sink in (out if isinstance(out, tuple) else (out,)))
-    whole, _ = judged(operator, given, numbers, options, one_or_all(sinks))
+    whole = judged(operator, given, numbers, options, one_or_all(sinks))
     sources = [array if p.read else None for p, array in zip(operator.inputs, given, strict=True)]
     for source in sources:
         if isinstance(source, Stored):
             source.look()
+    _look_apart(sinks, sources)
     stored = [sink for sink in sinks if isinstance(sink, Stored)]
     chunks = {sink.chunks for sink in stored}
     if len(chunks) > 1:
@@ -41,6 +42,21 @@ def call(operator: Operator, arrays: tuple[Any, ...], numbers: tuple[Any, ...], 
     for sink in stored:
         del sink.array.attrs[UNFINISHED]
     return out
+
+
+def _look_apart(sinks: tuple[Any, ...], sources: list[Any]) -> None:
+    """A block that is written must not be what another one reads, or writes."""
+    others = [source for source in sources if source is not None]
+    for sink in sinks:
+        for other in others:
+            both = isinstance(sink, Stored), isinstance(other, Stored)
+            if (all(both) and sink.array.store_path == other.array.store_path) or (
+                not any(both) and np.may_share_memory(sink, other)
+            ):
+                raise ValueError(
+                    "out must be another array than those that are read, and each array once. Make a new one."
+                )
+        others.append(sink)
 
 
 def _part_by_part(name: str, array: Any, read: bool) -> Any:

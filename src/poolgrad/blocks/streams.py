@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Container, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ..run import threads
@@ -40,18 +41,27 @@ class Stream:
     def run(
         self, sinks: Sequence[Any], finished: Container[int] = (), note: Callable[[int], None] = lambda n: None
     ) -> None:
-        """Compute all blocks but the finished ones; ``note`` is called with the number of each that was written."""
-        for number, block in enumerate(self._blocks()):
-            if number in finished:
-                continue
-            read = (
-                None if part is None else source[tuple(slice(*r) for r in part)]
-                for source, part in zip(self.sources, block.reads, strict=True)
-            )
-            target = tuple(slice(*r) for r in block.ranges)
-            for sink, made in zip(sinks, block.compute(*read, threads=threads.count), strict=True):
-                sink[target] = made
-            note(number)
+        """Compute all blocks but the finished ones; ``note`` is called with the number of each that was written.
+
+        A block is read while the one before it is computed and written.
+        """
+        todo = ((number, block) for number, block in enumerate(self._blocks()) if number not in finished)
+        with ThreadPoolExecutor(1, "poolgrad-reader") as reader:
+            ahead = next(((*pair, reader.submit(self._read, pair[1])) for pair in todo), None)
+            while ahead is not None:
+                number, block, read = ahead
+                arrays = read.result()
+                ahead = next(((*pair, reader.submit(self._read, pair[1])) for pair in todo), None)
+                target = tuple(slice(*r) for r in block.ranges)
+                for sink, made in zip(sinks, block.compute(*arrays, threads=threads.count), strict=True):
+                    sink[target] = made
+                note(number)
+
+    def _read(self, block: Block) -> tuple[Any, ...]:
+        return tuple(
+            None if part is None else source[tuple(slice(*r) for r in part)]
+            for source, part in zip(self.sources, block.reads, strict=True)
+        )
 
 
 def _sizes(whole: Whole, chunks: tuple[int, ...] | None, sources: Sequence[Any], budget: int) -> tuple[int, ...]:

@@ -51,7 +51,7 @@ def stream(
         case.of(Role.INPUT).format if case.is_channels_last else None,
         None if places is None else case.tensor(places.name).dtype,
     )
-    whole, _ = judged(operator, given, tuple(case.numbers[p.name] for p in operator.numbers), options)
+    whole = judged(operator, given, tuple(case.numbers[p.name] for p in operator.numbers), options)
     read = [array if p.read else None for p, array in zip(operator.inputs, given, strict=True)]
     work = Stream(whole, read)
     sinks: list[Any] = []
