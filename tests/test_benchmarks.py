@@ -293,7 +293,7 @@ def test_the_c_interface_is_held_against_its_targets(document: dict[str, Any]) -
 
 
 def test_tables_of_chunks_say_what_was_measured() -> None:
-    """Of Dask against a loop; a hundred workers are as fast as a hundred, or as the scheduler starts chunks for them."""
+    """Of Dask against a loop; many workers are as fast as many, or as the scheduler starts chunks for them."""
     machine = {"cpu": "a CPU", "versions": {"dask": "1"}, "date": "2026-01-02T03:04:05"}
     rows = [{"chunk_mb": 64, "chunks": 8, "loop_mb_s": 1000.0, "dask_mb_s": 950.0, "overhead_ms": 0.42}]
     document = {"machine": machine, "workers": 2, "memory": rows, "stores": rows, "seconds_per_task": 0.005}
