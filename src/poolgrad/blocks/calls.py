@@ -146,8 +146,18 @@ class Block:
         low, high = self.ranges[0] if self.whole.layout[0] == "N" else (0, 1)
         return ((low * self.whole.bytes_per_image, high * self.whole.bytes_per_image),)
 
-    def compute(self, *read: NDArray[Any] | None, threads: int) -> tuple[NDArray[Any], ...]:
-        """The results, from what ``reads`` says; a mask is the bytes that are this block's, as it is given and made."""
+    @cached_property
+    def has_whole_planes(self) -> bool:
+        """Whether it makes whole planes: nothing of its results is too much, and places are those of the plane."""
+        pooled = [letter in self.whole.operator.axes for letter in self.whole.layout]
+        shape = self.whole.results[0].shape
+        return all(r == (0, n) for r, n, p in zip(self.ranges, shape, pooled, strict=True) if p)
+
+    def compute(self, *read: NDArray[Any] | None, threads: int, out: Any = None) -> tuple[NDArray[Any], ...]:
+        """The results, from what ``reads`` says; a mask is the bytes that are this block's, as it is given and made.
+
+        ``out`` are arrays for them, one or a tuple; only a block that ``has_whole_planes`` may be given any.
+        """
         whole, operator = self.whole, self.whole.operator
         x_shape = tuple(high - low for low, high in self.input_ranges)
         arrays: list[Any] = []
@@ -159,7 +169,7 @@ class Block:
             else:
                 arrays.append(array)
         try:
-            made = computed(operator, tuple(arrays), whole.numbers, whole.options, None, threads)
+            made = computed(operator, tuple(arrays), whole.numbers, whole.options, out, threads)
         except IndexRangeError as error:
             raise self._error_in_the_whole(error, arrays) from None
         made = made if isinstance(made, tuple) else (made,)
