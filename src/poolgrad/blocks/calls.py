@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from ..contract.pooling import layout_of, pooled_shape
 from ..kernels.record import GROUP, MOST_DIRECT_TERMS
 from ..operators import REGISTRY
 from ..run.bad_indices import index_outside, mask_error
-from ..run.calls import Options, computed, described
+from ..run.calls import Options, call, described
 from ..run.execute import position_of
 from .parts import Part, part_over_elements, part_under_windows, whole_axis
 
@@ -44,8 +44,9 @@ class Whole:
     options: Options
     inputs: tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]  # types and shapes
 
-    def __reduce__(self) -> tuple[Any, ...]:  # to another process, without what follows from it
-        return Whole, (self.operator_name, self.numbers, self.options, self.inputs)
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process, without what follows from it; that is found once there, for all blocks."""
+        return _arrived, (self.operator_name, self.numbers, self.options, self.inputs)
 
     @cached_property
     def operator(self) -> Operator:
@@ -94,6 +95,11 @@ class Whole:
         if not holds_bits(self.call):
             return 4 * channels * math.prod(outs)
         return -(-channels // GROUP) * positions(self.call) * mask_shape(self.call)[-1]
+
+
+@lru_cache(maxsize=64)
+def _arrived(*fields: Any) -> Whole:
+    return Whole(*fields)
 
 
 @dataclass(frozen=True)
@@ -169,7 +175,8 @@ class Block:
             else:
                 arrays.append(array)
         try:
-            made = computed(operator, tuple(arrays), whole.numbers, whole.options, out, threads)
+            product, data_format, index_dtype = whole.options
+            made = call(operator, tuple(arrays), whole.numbers, product, out, data_format, index_dtype, threads)
         except IndexRangeError as error:
             raise self._error_in_the_whole(error, arrays) from None
         made = made if isinstance(made, tuple) else (made,)
