@@ -21,8 +21,8 @@ TWO_AT_A_TIME := --numprocesses 2 --dist worksteal
 MINUTES ?= 5
 
 .PHONY: help demo test test-lowest test-torch test-dask test-dask-large test-large test-kernels test-first-calls \
-	test-interpreters test-baseline test-browser test-capi-faults test-capi-sanitizers test-capi-soak \
-	bench bench-quick bench-sweep bench-dask bench-instructions check docs wheel clean
+	test-interpreters test-baseline test-stock-compiler test-browser test-capi-faults test-capi-sanitizers \
+	test-capi-soak bench bench-quick bench-sweep bench-dask bench-instructions check docs wheel clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -102,6 +102,11 @@ bench-dask: $(DASK_STAMP) $(BENCH_STAMP) ## Dask against a plain loop over chunk
 test-baseline: $(STAMP) ## the kernels' tests with the CPU's features masked to the x86-64 baseline
 	NUMBA_CPU_NAME=x86-64 NUMBA_CPU_FEATURES= $(BIN)/python -m pytest $(TWO_AT_A_TIME) $(SEPARATE) \
 		tests/kernels/test_paths.py tests/kernels/test_max_paths.py tests/kernels/test_half_precision.py
+
+# In a cache of their own: what the usual way compiled would not be compiled again.
+test-stock-compiler: $(STAMP) ## tests of kernels of every family as Numba's stock compiler makes them
+	POOLGRAD_STOCK_COMPILER=1 POOLGRAD_CACHE_DIR=$(CURDIR)/$(VENV)/stock-cache $(BIN)/python -m pytest $(TWO_AT_A_TIME) \
+		$(SEPARATE) tests/kernels/test_forward.py tests/kernels/test_half_precision.py tests/kernels/test_stopping.py
 
 check: $(STAMP) ## style and types
 	$(BIN)/ruff check .
