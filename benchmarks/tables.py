@@ -301,7 +301,7 @@ def _estimate(document: Document) -> str:
         for megabytes in LARGE_CHUNKS:
             by_workers, by_scheduler = workers * each, megabytes / seconds
             speed, who = min((by_workers, "workers"), (by_scheduler, "scheduler"))
-            figures = (f"{speed / 1e3:.1f}", who, f"{TERABYTE_MB / speed / 60:.0f} min")
+            figures = (f"{speed / 1e3:.1f}", who, f"{TERABYTE_MB / speed:.0f} s")
             rows.append((str(workers), f"{megabytes} MB", *figures))
     told = (
         "Estimated from that, if storage and network deliver: a worker of one thread pools "

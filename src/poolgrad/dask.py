@@ -79,7 +79,9 @@ def _look_at(name: str, array: Any, read: bool) -> None:
         raise ValueError(
             f"{name} must have chunks of known sizes, got shape {array.shape}. Call compute_chunk_sizes()."
         )
-    if not isinstance(array._meta, np.ndarray) or isinstance(array._meta, np.ma.MaskedArray):
+    if isinstance(array._meta, np.ma.MaskedArray):
+        raise TypeError(f"{name} has masked chunks, and masks would be ignored. Pass dask.array.ma.filled({name}, 0).")
+    if not isinstance(array._meta, np.ndarray):
         kind = f"{type(array._meta).__module__}.{type(array._meta).__name__}"
         raise TypeError(
             f"{name} must have chunks that are NumPy arrays, got {kind}. Try {name}.map_blocks(numpy.asarray)."

@@ -58,18 +58,16 @@ def test_a_run_goes_on_where_it_was_broken_off(in_blocks: Path, monkeypatch: pyt
     made: list[tuple[Any, ...]] = []
     compute = Block.compute
 
-    def until_the_fifth(block: Block, *read: Any, threads: int) -> Any:
+    def until_the_fifth(block: Block, *read: Any, **more: Any) -> Any:
         if len(made) == 5:
             raise OSError(28, "No space left on device")
         made.append(block.ranges)
-        return compute(block, *read, threads=threads)
+        return compute(block, *read, **more)
 
     monkeypatch.setattr(Block, "compute", until_the_fifth)
     assert "values.npy can't be written: No space left on device" in command(*MAXIMA, expect=2).stderr
     assert sorted(os.listdir()) == [".indices.bin.part", ".values.npy.journal", ".values.npy.part", "x.npy"]
-    monkeypatch.setattr(
-        Block, "compute", lambda block, *r, threads: made.append(block.ranges) or compute(block, *r, threads=threads)
-    )
+    monkeypatch.setattr(Block, "compute", lambda block, *r, **m: made.append(block.ranges) or compute(block, *r, **m))
     command(*MAXIMA)
     assert len(made) == len(set(made)) == 12, "each block once"
     assert_maxima()
@@ -85,11 +83,11 @@ from poolgrad.blocks.calls import Block
 from poolgrad.cli import main, streaming
 streaming.LARGE, streams.BUDGET, journal.SECONDS_BETWEEN_NOTES = 0, 60_000, 0
 compute, made = Block.compute, []
-def slowly(block, *read, threads):
+def slowly(block, *read, **more):
     made.append(block)
     time.sleep(float(os.environ.get("PAUSE", "0")) if len(made) > 5 else 0)
     print("block", file=sys.stderr, flush=True)
-    return compute(block, *read, threads=threads)
+    return compute(block, *read, **more)
 Block.compute = slowly
 sys.argv = ["poolgrad", *{MAXIMA!r}]
 main()
@@ -122,12 +120,12 @@ def test_what_is_left_of_another_call_is_not_gone_on_with(
     count = 0
     compute = Block.compute
 
-    def until_the_fifth(block: Block, *read: Any, threads: int) -> Any:
+    def until_the_fifth(block: Block, *read: Any, **more: Any) -> Any:
         nonlocal count
         count += 1
         if count == 5:
             raise OSError(5, "Input/output error")
-        return compute(block, *read, threads=threads)
+        return compute(block, *read, **more)
 
     monkeypatch.setattr(Block, "compute", until_the_fifth)
     command(*MAXIMA, expect=2)

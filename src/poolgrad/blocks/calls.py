@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from ..contract.pooling import layout_of, pooled_shape
 from ..kernels.record import GROUP, MOST_DIRECT_TERMS
 from ..operators import REGISTRY
 from ..run.bad_indices import index_outside, mask_error
-from ..run.calls import Options, computed, described
+from ..run.calls import Options, call, described
 from ..run.execute import position_of
 from .parts import Part, part_over_elements, part_under_windows, whole_axis
 
@@ -44,8 +44,9 @@ class Whole:
     options: Options
     inputs: tuple[tuple[np.dtype[Any], tuple[int, ...]], ...]  # types and shapes
 
-    def __reduce__(self) -> tuple[Any, ...]:  # to another process, without what follows from it
-        return Whole, (self.operator_name, self.numbers, self.options, self.inputs)
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process, without what follows from it; that is found once there, for all blocks."""
+        return _arrived, (self.operator_name, self.numbers, self.options, self.inputs)
 
     @cached_property
     def operator(self) -> Operator:
@@ -94,6 +95,11 @@ class Whole:
         if not holds_bits(self.call):
             return 4 * channels * math.prod(outs)
         return -(-channels // GROUP) * positions(self.call) * mask_shape(self.call)[-1]
+
+
+@lru_cache(maxsize=64)
+def _arrived(*fields: Any) -> Whole:
+    return Whole(*fields)
 
 
 @dataclass(frozen=True)
@@ -146,8 +152,18 @@ class Block:
         low, high = self.ranges[0] if self.whole.layout[0] == "N" else (0, 1)
         return ((low * self.whole.bytes_per_image, high * self.whole.bytes_per_image),)
 
-    def compute(self, *read: NDArray[Any] | None, threads: int) -> tuple[NDArray[Any], ...]:
-        """The results, from what ``reads`` says; a mask is the bytes that are this block's, as it is given and made."""
+    @cached_property
+    def has_whole_planes(self) -> bool:
+        """Whether it makes whole planes: nothing of its results is too much, and places are those of the plane."""
+        pooled = [letter in self.whole.operator.axes for letter in self.whole.layout]
+        shape = self.whole.results[0].shape
+        return all(r == (0, n) for r, n, p in zip(self.ranges, shape, pooled, strict=True) if p)
+
+    def compute(self, *read: NDArray[Any] | None, threads: int, out: Any = None) -> tuple[NDArray[Any], ...]:
+        """The results, from what ``reads`` says; a mask is the bytes that are this block's, as it is given and made.
+
+        ``out`` are arrays for them, one or a tuple; only a block that ``has_whole_planes`` may be given any.
+        """
         whole, operator = self.whole, self.whole.operator
         x_shape = tuple(high - low for low, high in self.input_ranges)
         arrays: list[Any] = []
@@ -159,7 +175,8 @@ class Block:
             else:
                 arrays.append(array)
         try:
-            made = computed(operator, tuple(arrays), whole.numbers, whole.options, None, threads)
+            product, data_format, index_dtype = whole.options
+            made = call(operator, tuple(arrays), whole.numbers, product, out, data_format, index_dtype, threads)
         except IndexRangeError as error:
             raise self._error_in_the_whole(error, arrays) from None
         made = made if isinstance(made, tuple) else (made,)

@@ -12,7 +12,10 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
+
 from ..run import threads
+from ..run.calls import one_or_all
 from .calls import Block, Whole
 
 # Bytes that a block reads and writes. Larger ones are no faster, and take memory.
@@ -52,10 +55,17 @@ class Stream:
                 number, block, read = ahead
                 arrays = read.result()
                 ahead = next(((*pair, reader.submit(self._read, pair[1])) for pair in todo), None)
-                target = tuple(slice(*r) for r in block.ranges)
-                for sink, made in zip(sinks, block.compute(*arrays, threads=threads.count), strict=True):
-                    sink[target] = made
+                self._write(block, arrays, sinks)
                 note(number)
+
+    @staticmethod
+    def _write(block: Block, arrays: tuple[Any, ...], sinks: Sequence[Any]) -> None:
+        target, count = tuple(slice(*r) for r in block.ranges), threads.count
+        if block.has_whole_planes and all(isinstance(sink, np.ndarray) for sink in sinks):  # no copy, then
+            block.compute(*arrays, threads=count, out=one_or_all(tuple(sink[target] for sink in sinks)))
+            return
+        for sink, made in zip(sinks, block.compute(*arrays, threads=count), strict=True):
+            sink[target] = made
 
     def _read(self, block: Block) -> tuple[Any, ...]:
         return tuple(

@@ -72,10 +72,12 @@ def call(
     out: Any,
     data_format: str | None = None,
     index_dtype: Any = None,
+    count: int | None = None,
 ) -> Any:
     """The result of an operator on arrays and numbers, both in the order of its parameters.
 
-    ``index_dtype`` is the type of the places that a forward pass finds, if nobody gave arrays for them.
+    ``index_dtype`` is the type of the places that a forward pass finds, if nobody gave arrays for them; ``count`` the
+    number of threads, if it is not what is set.
     """
     if index_dtype is not None:
         index_dtype = adapters.name_of_dtype(index_dtype)
@@ -83,6 +85,8 @@ def call(
         out = tuple(out)
     options = (product, data_format, index_dtype)
     key = key_of(operator.name, arrays, numbers + options, out)
+    if count is not None and key is not None:
+        key = (count, *key[1:])
     known = _KNOWN.get(key)
     if known is not None:
         task, (one, two, three), make_results = known
@@ -98,7 +102,7 @@ def call(
             answer = _run_known(task, everything[one], everything[two], everything[three])
         if answer == DONE:
             return result
-    return _call(operator, arrays, numbers, options, out, key)
+    return _call(operator, arrays, numbers, options, out, key, count)
 
 
 def _note_writes(out: Any) -> None:
@@ -126,25 +130,14 @@ def _call(
     options: Options,
     out: Any,
     key: Any,
+    count: int | None,
 ) -> Any:
     """The whole way, unless the arrays are somebody else's to compute on."""
     taker = elsewhere.taker_of((*arrays, *(out if isinstance(out, tuple) else (out,))))
     if taker is not None:
         return taker(operator, arrays, numbers, options, out)
-    count = threads.count_beside(sys.modules["torch"]) if adapters.is_torch(arrays[0]) else threads.count
-    return computed(operator, arrays, numbers, options, out, count, key)
-
-
-def computed(
-    operator: Operator,
-    arrays: tuple[Any, ...],
-    numbers: tuple[Any, ...],
-    options: Options,
-    out: Any,
-    count: int,
-    key: Any = None,
-) -> Any:
-    """The result of a call on arrays in memory, on so many threads."""
+    if count is None:
+        count = threads.count_beside(sys.modules["torch"]) if adapters.is_torch(arrays[0]) else threads.count
     judged, found = described(operator, arrays, numbers, options, out)
     prepared = prepared_call(operator, judged.product, judged.values, count)
     plan = prepared.plan

@@ -35,7 +35,7 @@ def client() -> Iterator[Client]:
 @OPERATORS
 def test_the_bits_of_the_call_in_memory(operator: Operator, client: Client, tmp_path: Path) -> None:
     cases = [case for case in cases_of(operator) if case.expected == ACLNN_SUCCESS]
-    for case in cases[::4]:
+    for case in cases[::6]:
         arrays = arrays_of(case, tmp_path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of planes that are put together
