@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import sys
 from collections.abc import Callable
 from functools import cache, partial
@@ -38,6 +39,16 @@ def describe(value: Any, name: str, format: str, *, output: bool = False) -> Arr
     raise TypeError(
         f"{name} must be a NumPy array, a torch CPU tensor or an object with __dlpack__, got {got}. {advice}"
     )
+
+
+def describe_without_memory(value: Any, name: str, format: str, *, output: bool = False) -> Array:
+    """The same of something that has a type and a shape, and perhaps no memory: in C order, wherever it is."""
+    try:
+        dtype, shape = np.dtype(value.dtype), tuple(operator.index(size) for size in value.shape)
+    except (AttributeError, TypeError, ValueError):
+        raise TypeError(f"{name} must have a dtype and a shape that are known, got {type(value).__name__}.") from None
+    kind = _numpy_dtype(dtype)
+    return Array(Tensor(kind, shape, contiguous_strides(shape, kind.itemsize), format), 0, value)
 
 
 def as_numpy(value: Any, name: str) -> Any:

@@ -36,3 +36,5 @@ class AclnnError(ValueError):
 
 class IndexRangeError(AclnnError):
     """An index that points outside its plane; status 507015, found while the kernel runs."""
+
+    place: int | None = None  # of its output among all, in the order of planes, rows and columns; where it was raised

@@ -54,7 +54,8 @@ class Line:
     indices_dtype: str | None = None
     format: str | None = None
     shape: str | None = None  # of what .bin files hold
-    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)  # of the files that were named, by documented names
+    fill_missing: bool = False  # whether chunks that a store lacks are meant
+    arrays: dict[str, Any] = field(default_factory=dict)  # of the files that were named, by documented names
 
     def case(self, product: Product = ANY) -> Case:
         """The whole call, with the defaults of the Pythonic layer where the line is silent."""
@@ -167,8 +168,14 @@ class Line:
 
     def _facts(self, parameter: Parameter, text: str) -> dict[str, Any] | None:
         """What a tensor's text says of it; None for a null pointer."""
+        from ..arrays.stores import is_store, open_store
+
         if text.casefold() == NULL:
             return None
+        if is_store(text):
+            stored = open_store(text, dtype=self._told_type(parameter), fill_missing=self.fill_missing)
+            self.arrays[parameter.name] = stored
+            return {"dtype": stored.dtype.name, "shape": stored.shape}
         if Path(text).suffix.lower() not in (".npy", ".bin"):
             return spec(text, option(parameter))
         array = self._read(parameter, text)

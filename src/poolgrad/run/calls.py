@@ -27,12 +27,13 @@ from ..contract.parameters import Parameter, Role
 from ..kernels.runtime import layout
 from ..kernels.runtime.task import ADDRESSES, APART, ARRAYS, DONE, MAY_OVERLAP
 from ..plans.plan import Plan
-from . import threads
+from . import elsewhere, threads
 from .execute import Task, arrange, index_error
 from .keys import key_of, may_be_kept
 from .prepared import PREPARED, prepared_call
 
 Ints = SupportsIndex | Sequence[SupportsIndex]
+Options = tuple[str | None, str | None, str | None]  # product, data_format, index_dtype
 # Enough for any mistake that deserves the contract's answer about lengths.
 MOST_VALUES = 1000
 
@@ -122,11 +123,57 @@ def _call(
     operator: Operator,
     arrays: tuple[Any, ...],
     numbers: tuple[Any, ...],
-    options: tuple[str | None, str | None, str | None],
+    options: Options,
     out: Any,
     key: Any,
 ) -> Any:
-    """The whole way."""
+    """The whole way, unless the arrays are somebody else's to compute on."""
+    taker = elsewhere.taker_of((*arrays, *(out if isinstance(out, tuple) else (out,))))
+    if taker is not None:
+        return taker(operator, arrays, numbers, options, out)
+    count = threads.count_beside(sys.modules["torch"]) if adapters.is_torch(arrays[0]) else threads.count
+    return computed(operator, arrays, numbers, options, out, count, key)
+
+
+def computed(
+    operator: Operator,
+    arrays: tuple[Any, ...],
+    numbers: tuple[Any, ...],
+    options: Options,
+    out: Any,
+    count: int,
+    key: Any = None,
+) -> Any:
+    """The result of a call on arrays in memory, on so many threads."""
+    judged, found = described(operator, arrays, numbers, options, out)
+    prepared = prepared_call(operator, judged.product, judged.values, count)
+    plan = prepared.plan
+    owner = found[operator.inputs[0].name].owner
+    make_results = tuple(adapters.maker_of(owner, plan.call.tensor(p)) for p in operator.outputs)
+    if key is not None and may_be_kept(arrays, numbers + options):
+        if len(_KNOWN) >= MOST_KNOWN:
+            _KNOWN.clear()
+        _KNOWN[key] = _Known(prepared.task, _places(plan), make_results)
+    if out is None:
+        out = _made(make_results)
+        for p, made in zip(operator.outputs, _outputs(operator, out), strict=True):
+            found[p.name] = adapters.describe(made, p.python_name, operator.default_format)
+    elif prepared.task is not None:
+        _note_writes(out)
+    if prepared.task is not None:
+        _run(prepared.task, {name: found[name].address for name in plan.tensors})
+    return out
+
+
+def described(
+    operator: Operator,
+    arrays: tuple[Any, ...],
+    numbers: tuple[Any, ...],
+    options: Options,
+    out: Any,
+    describe: Callable[..., adapters.Array] = adapters.describe,
+) -> tuple[Call, dict[str, adapters.Array]]:
+    """A call as the contract sees it, which has not judged it yet, and its arrays by documented names."""
     product, data_format, index_dtype = options
     if data_format is not None and not isinstance(data_format, str):
         raise TypeError(f"data_format must be a string such as 'NCHW' or 'NHWC', got {data_format!r}.")
@@ -135,7 +182,7 @@ def _call(
     wanted = ANY if product is None else find_product(product)
     given = dict(zip(operator.tensors, arrays + _outputs(operator, out), strict=True))
     found = {
-        p.name: adapters.describe(value, p.python_name, format, output=p.output)
+        p.name: describe(value, p.python_name, format, output=p.output)
         for p, value in given.items()
         if value is not None and not _is_shape(p, value)
     }
@@ -150,24 +197,7 @@ def _call(
             if _is_shape(p, given[p]):
                 values[p.name] = of_shape(given[p], p, leader)
         _describe_results(operator, wanted, values, index_dtype)
-    count = threads.count_beside(sys.modules["torch"]) if adapters.is_torch(arrays[0]) else threads.count
-    prepared = prepared_call(operator, wanted, values, count)
-    plan = prepared.plan
-    owner = found[operator.inputs[0].name].owner
-    make_results = tuple(adapters.maker_of(owner, plan.call.tensor(p)) for p in operator.outputs)
-    if key is not None and may_be_kept(arrays, numbers + options):
-        if len(_KNOWN) >= MOST_KNOWN:
-            _KNOWN.clear()
-        _KNOWN[key] = _Known(prepared.task, _places(plan), make_results)
-    if out is None:
-        out = _made(make_results)
-        for p, made in zip(operator.outputs, _outputs(operator, out), strict=True):
-            found[p.name] = adapters.describe(made, p.python_name, format)
-    elif prepared.task is not None:
-        _note_writes(out)
-    if prepared.task is not None:
-        _run(prepared.task, {name: found[name].address for name in plan.tensors})
-    return out
+    return Call(operator, wanted, values), found
 
 
 def _refuse_contradiction(
