@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracle import DTYPES, INDEX_DTYPES, LAYOUTS, Guarded, assert_same_bits
 from kernels.test_paths import Use
+from oracle import DTYPES, INDEX_DTYPES, LAYOUTS, Guarded, assert_same_bits
 from planning import Planning
 
 import poolgrad

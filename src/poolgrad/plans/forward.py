@@ -335,7 +335,9 @@ def _is_one_window(pooling: Pooling) -> bool:
     """Whether there is one window over each plane, and the planes of an image follow each other in memory."""
     source, size, axes = pooling.planes[0], pooling.sizes[0], pooling.axes
     follow = source.shape[1] == 1 or source.steps[1] == size * math.prod(source.spatial)
-    whole = all(a.is_one_window for a in axes) and all(w.dilation == 1 for w in pooling.call.operator.windows(pooling.call))
+    whole = all(a.is_one_window for a in axes) and all(
+        w.dilation == 1 for w in pooling.call.operator.windows(pooling.call)
+    )
     return pooling.as_they_are and whole and follow and source.is_dense(size)
 
 
@@ -370,7 +372,10 @@ WAYS: tuple[Way[Pooling], ...] = (
         legal=(
             Need("averages, or maxima and places", lambda p: f"{p.kernel}_whole_planes_0" in WHOLE_PLANES),
             Need("one window over each plane, and planes that follow each other", _is_one_window),
-            Need(f"at most {MOST_ROWS_OF_A_PLANE} rows", lambda p: p.axes[0].size * p.axes[1].size <= MOST_ROWS_OF_A_PLANE),
+            Need(
+                f"at most {MOST_ROWS_OF_A_PLANE} rows",
+                lambda p: p.axes[0].size * p.axes[1].size <= MOST_ROWS_OF_A_PLANE,
+            ),
         ),
         pays=(),
         book=_book_whole_planes,

@@ -17,7 +17,10 @@ from .maxima import values_pooling
 
 def _kernel(name: str, kind: Integers) -> Any:
     take_one, give_one = kind.read, kind.write
-    take_lanes, take_pixels = lanes_taker(f"{name}_take", kind.load_quads), pixels_taker(f"{name}_take_pixels", kind.load)
+    take_lanes, take_pixels = (
+        lanes_taker(f"{name}_take", kind.load_quads),
+        pixels_taker(f"{name}_take_pixels", kind.load),
+    )
     give_lanes, give_pixels = lanes_giver(f"{name}_give", kind.store), pixels_giver(f"{name}_give_pixels", kind.store)
 
     @piece_named(f"{name}_take_row")

@@ -5,8 +5,8 @@ along W in registers, once for both. Averages and maxima differ in what they kee
 rows.py: along W, then H, then D.
 
 The first vector of a row may begin in the padding, and the last one, which is laid back, end there: shuffles put a
-number there that changes nothing. A row of the input that is not there has a stand-in: of zeros for sums; for maxima the
-nearest row, which is looked at twice. A row of windows that is one too many goes to scratch.
+number there that changes nothing. A row of the input that is not there has a stand-in: of zeros for sums; for maxima
+the nearest row, which is looked at twice. A row of windows that is one too many goes to scratch.
 """
 
 from __future__ import annotations
@@ -38,7 +38,23 @@ from ..jit.places import (
     stream_places_32,
     stream_places_64,
 )
-from ..jit.vectors import add, as_unit, divide, fence, itemsize, load, load_pairs, multiply, prefetch, splat, spliced, store, stream, type_as, write
+from ..jit.vectors import (
+    add,
+    as_unit,
+    divide,
+    fence,
+    itemsize,
+    load,
+    multiply,
+    prefetch,
+    splat,
+    spliced,
+    split,
+    store,
+    stream,
+    type_as,
+    write,
+)
 from ..record import AHEAD, INT32, LANES, NOTHING, READ_BFLOATS, READ_FLOATS, USUAL_WINDOWS
 from .lanes import size_of_half
 from .rows import places_in_window
@@ -72,6 +88,11 @@ class Kind(NamedTuple):
     join: Any
     in_layer: Any
     finish: Any
+
+
+@inlined_piece
+def _load_pairs(base: int, index: int, unit: Any) -> Any:
+    return split(load(base, index, unit), load(base, index + LANES, unit))
 
 
 @inlined_piece
@@ -344,7 +365,7 @@ def _pooler(name: str, of: str, kernel: int, stride: int, deep: bool) -> Any:
         putter = _putter(of, put, put_past_caches)
         return _row_maker(f"{name}_{of_what}", of, kernel, stride, deep, size_in, take, pairs, putter)
 
-    of_floats = maker("floats", itemsize, load, load_pairs, store, stream)
+    of_floats = maker("floats", itemsize, load, _load_pairs, store, stream)
     of_halves = maker("halves", size_of_half, load_halves, load_pairs_of_halves, store_halves, stream_halves)
     of_bfloats = maker("bfloats", size_of_half, load_bfloats, load_pairs_of_bfloats, store_bfloats, stream_bfloats)
 
@@ -355,7 +376,9 @@ def _pooler(name: str, of: str, kernel: int, stride: int, deep: bool) -> Any:
         steps, index_steps, area = plan.result_steps, plan.index_steps, plan.size[ROWS] * plan.size[COLUMNS]
         # Rows begin at multiples of 16 bytes; the last vector is laid back by such a multiple, too.
         offsets = result | indices | steps[0] | steps[1] | steps[2] | steps[3] | plan.out[COLUMNS] * steps[4]
-        offsets |= index_steps[0] | index_steps[1] | index_steps[2] | index_steps[3] | plan.out[COLUMNS] * index_steps[4]
+        offsets |= (
+            index_steps[0] | index_steps[1] | index_steps[2] | index_steps[3] | plan.out[COLUMNS] * index_steps[4]
+        )
         streaming = plan.streaming != 0 and offsets % 16 == 0
         upper_scaled = lower_scaled = begin - begin
         while row < end:

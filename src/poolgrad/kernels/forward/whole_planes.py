@@ -1,8 +1,8 @@
 """One window over each plane, as at the end of most networks: averages of whole planes, or their maxima.
 
-Planes that follow each other are one table of rows. Eight rows are pooled at a time, one to a lane: four columns of them
-are loaded and turned in registers. What they give is a table again, with a row for each layer; it is pooled the same
-way, and then the layers of each plane. So sums go along W, then H, then D, as everywhere.
+Planes that follow each other are one table of rows. Eight rows are pooled at a time, one to a lane: four columns of
+them are loaded and turned in registers. What they give is a table again, with a row for each layer; it is pooled the
+same way, and then the layers of each plane. So sums go along W, then H, then D, as everywhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,21 @@ from ..geometry import COLUMNS, DEPTH, ROWS, count_of
 from ..jit.halves import load_quads_of_bfloats, load_quads_of_halves
 from ..jit.memory import inlined_piece, piece, piece_named, write_i32, write_i64
 from ..jit.places import larger, moved, place_at, splat_place
-from ..jit.vectors import add, as_unit, divide, itemsize, load, load_quads, prefetch, read, splat, store, transpose_quads, type_as, write
+from ..jit.vectors import (
+    add,
+    as_unit,
+    divide,
+    itemsize,
+    load,
+    load_quads,
+    prefetch,
+    read,
+    splat,
+    store,
+    transpose_quads,
+    type_as,
+    write,
+)
 from ..record import AHEAD, INT32, LANES, LINE, NOTHING, READ_BFLOATS, READ_FLOATS, WHOLE_PLANES
 from ..rows import load_row, store_row
 from ..runtime.stopping import shall_stop_at
@@ -34,9 +48,9 @@ class Table(NamedTuple):
 
 
 def _pooler(name: str, quad: Any, size_in: Any, start: Any, look: Any, put: Any, known_width: int) -> Any:
-    """What pools each row of a table. It is made of what gives four columns of eight rows, the bytes of an element, what
-    is known before the first element and after another one, and what puts down the results of eight rows. If the width
-    is known, LLVM makes one straight piece of it: rows of 7 take half the time."""
+    """What pools each row of a table. It is made of what gives four columns of eight rows, the bytes of an element,
+    what is known before the first element and after another one, and what puts down the results of eight rows. If the
+    width is known, LLVM makes one straight piece of it: rows of 7 take half the time."""
 
     @inlined_piece
     def look_at_four(pooled: Any, pixels: Any, column: int, scale: int, unit: Any) -> Any:

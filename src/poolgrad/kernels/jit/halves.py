@@ -13,11 +13,11 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core import config
-from numba.extending import intrinsic
 
 from ..record import LANES
+from .instructions import instruction, storing
 from .matching import integers
-from .vectors import Vector, pointer_to, quads_loader
+from .vectors import Vector, loading_eight, pointer_to, quads_loader, store_past_caches
 
 _FLOAT, _SHORT, _INT = ir.FloatType(), ir.IntType(16), ir.IntType(32)
 Convert = Callable[[ir.IRBuilder, ir.Value], ir.Value]
@@ -120,24 +120,17 @@ else:
 OF_HALVES, OF_BFLOATS = (_widen, _narrow), (_widen_bfloat, _narrow_bfloat)
 
 
-def number_intrinsic(convert: Convert, source: types.Type, target: types.Type) -> Any:
-    @intrinsic
-    def converted(typing_context: Any, value: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            return convert(builder, args[0])
-
-        return target(source), generate
-
-    return converted
+def number_instruction(convert: Convert, source: types.Type, target: types.Type) -> Any:
+    return instruction(target(source))(convert)
 
 
-half_to_float = number_intrinsic(_widen, types.uint16, types.float32)
-float_to_half = number_intrinsic(_narrow, types.float32, types.uint16)
-bfloat_to_float = number_intrinsic(_widen_bfloat, types.uint16, types.float32)
-float_to_bfloat = number_intrinsic(_narrow_bfloat, types.float32, types.uint16)
+half_to_float = number_instruction(_widen, types.uint16, types.float32)
+float_to_half = number_instruction(_narrow, types.float32, types.uint16)
+bfloat_to_float = number_instruction(_widen_bfloat, types.uint16, types.float32)
+float_to_bfloat = number_instruction(_narrow_bfloat, types.float32, types.uint16)
 
 
-def _widened(convert: Convert) -> Any:
+def _widener(convert: Convert) -> Any:
     """What widens a vector to one of a kind, that of the compute type."""
 
     def widen(builder: ir.IRBuilder, value: ir.Value, kind: ir.VectorType) -> ir.Value:
@@ -148,71 +141,50 @@ def _widened(convert: Convert) -> Any:
 
 
 def _vector_loader(convert: Convert) -> Any:
-    widen = _widened(convert)
+    widen = _widener(convert)
 
-    @intrinsic
-    def load(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
-        vector = Vector(unit)
+    def load(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, unit: ir.Value) -> ir.Value:
+        pointer = pointer_to(builder, base, index, _SHORT, ir.VectorType(_SHORT, LANES))
+        return widen(builder, builder.load(pointer, align=1), ir.VectorType(unit.type, LANES))
 
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            stored = ir.VectorType(_SHORT, LANES)
-            value = builder.load(pointer_to(builder, args[0], args[1], _SHORT, stored), align=1)
-            return widen(builder, value, context.get_value_type(vector))
-
-        return vector(types.int64, types.int64, unit), generate
-
-    return load
+    return instruction(loading_eight)(load)
 
 
 def _pairs_loader(convert: Convert) -> Any:
-    """As ``load_pairs`` in vectors.py: pairs of halves are integers of 32 bits."""
-    widen = _widened(convert)
+    """Of sixteen neighbours every second, from the first on and from the second on: pairs are integers of 32 bits."""
+    widen = _widener(convert)
 
-    @intrinsic
-    def load_pairs(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
-        vector = Vector(unit)
-        result = types.UniTuple(vector, 2)
+    def load_pairs(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, unit: ir.Value) -> list[ir.Value]:
+        kind, shorts = ir.VectorType(unit.type, LANES), ir.VectorType(_SHORT, LANES)
+        pairs = builder.load(pointer_to(builder, base, index, _SHORT, ir.VectorType(_INT, LANES)), align=1)
+        halves = builder.trunc(pairs, shorts), builder.trunc(_binary(builder, "lshr", pairs, 16), shorts)
+        return [widen(builder, some, kind) for some in halves]
 
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            kind, shorts, ints = context.get_value_type(vector), ir.VectorType(_SHORT, LANES), ir.VectorType(_INT, LANES)
-            pairs = builder.load(pointer_to(builder, args[0], args[1], _SHORT, ints), align=1)
-            halves = builder.trunc(pairs, shorts), builder.trunc(_binary(builder, "lshr", pairs, 16), shorts)
-            return context.make_tuple(builder, result, [widen(builder, some, kind) for some in halves])
-
-        return result(types.int64, types.int64, unit), generate
-
-    return load_pairs
+    return instruction(lambda base, index, unit: types.UniTuple(Vector(unit), 2)(types.int64, types.int64, unit))(
+        load_pairs
+    )
 
 
 def _vector_storer(convert: Convert, *, streaming: bool = False) -> Any:
-    @intrinsic
-    def store(typing_context: Any, base: types.Type, index: types.Type, vector: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            value = args[2]
-            if vector.element is types.float64:
-                value = builder.fptrunc(value, ir.VectorType(_FLOAT, LANES))
-            stored = convert(builder, value)
-            pointer = pointer_to(builder, args[0], args[1], _SHORT, stored.type)
-            written = builder.store(stored, pointer, align=16 if streaming else 1)
-            if streaming:
-                written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT, 1)]))
-            return context.get_dummy_value()
+    def store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Value) -> None:
+        if vector.type.element != _FLOAT:
+            vector = builder.fptrunc(vector, ir.VectorType(_FLOAT, LANES))
+        stored = convert(builder, vector)
+        pointer = pointer_to(builder, base, index, _SHORT, stored.type)
+        if streaming:
+            store_past_caches(builder, stored, pointer, 16)
+        else:
+            builder.store(stored, pointer, align=1)
 
-        return types.void(types.int64, types.int64, vector), generate
-
-    return store
+    return instruction(storing)(store)
 
 
 def _pair_maker(convert: Convert) -> Any:
-    @intrinsic
-    def make_pairs(typing_context: Any, vector: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            bits = builder.zext(convert(builder, args[0]), ir.VectorType(_INT, LANES))
-            return builder.or_(bits, _binary(builder, "shl", bits, 16))
+    def make_pairs(builder: ir.IRBuilder, vector: ir.Value) -> ir.Value:
+        bits = builder.zext(convert(builder, vector), ir.VectorType(_INT, LANES))
+        return builder.or_(bits, _binary(builder, "shl", bits, 16))
 
-        return integers(vector), generate
-
-    return make_pairs
+    return instruction(lambda vector: integers(vector))(make_pairs)
 
 
 # Each of eight float32 numbers rounded, twice, in one 32-bit integer.
@@ -221,7 +193,7 @@ pairs_of_halves, pairs_of_bfloats = _pair_maker(_narrow), _pair_maker(_narrow_bf
 # Eight numbers at an address and an index, as in vectors.py; streams need an address that is a multiple of 16 bytes.
 load_halves, load_bfloats = _vector_loader(_widen), _vector_loader(_widen_bfloat)
 load_pairs_of_halves, load_pairs_of_bfloats = _pairs_loader(_widen), _pairs_loader(_widen_bfloat)
-load_quads_of_halves = quads_loader(_widened(_widen), _SHORT)
-load_quads_of_bfloats = quads_loader(_widened(_widen_bfloat), _SHORT)
+load_quads_of_halves = quads_loader(_widener(_widen), _SHORT)
+load_quads_of_bfloats = quads_loader(_widener(_widen_bfloat), _SHORT)
 store_halves, stream_halves = _vector_storer(_narrow), _vector_storer(_narrow, streaming=True)
 store_bfloats, stream_bfloats = _vector_storer(_narrow_bfloat), _vector_storer(_narrow_bfloat, streaming=True)

@@ -10,133 +10,84 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from ..record import LANES
-from .matching import spread
-from .vectors import Vector, pointer_to, stream_parts
+from .instructions import instruction, storing
+from .vectors import Vector, _stream, pointer_to, spread, width
 
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
 
 
-def _bits(kind: ir.VectorType) -> ir.IntType:
-    return _INT32 if isinstance(kind.element, ir.FloatType) else _INT64
+def _as_place(builder: ir.IRBuilder, number: ir.Value, kind: ir.Type) -> ir.Value:
+    """A place, eight times, in as many bits as numbers of a type have."""
+    return spread(builder, builder.trunc(number, _INT32) if width(kind) == 32 else number)
 
 
-@intrinsic
-def splat_place(typing_context: Any, place: types.Type, unit: types.Type) -> Any:
+@instruction(lambda place, unit: Vector(unit)(types.int64, unit))
+def splat_place(builder: ir.IRBuilder, place: ir.Value, unit: ir.Value) -> ir.Value:
     """Eight times the same place."""
-    vector = Vector(unit)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        kind = context.get_value_type(vector)
-        bits = _bits(kind)
-        number = builder.trunc(args[0], bits) if bits is _INT32 else args[0]
-        return builder.bitcast(spread(builder, number), kind)
-
-    return vector(types.int64, unit), generate
+    return builder.bitcast(_as_place(builder, place, unit.type), ir.VectorType(unit.type, LANES))
 
 
-@intrinsic
-def moved(typing_context: Any, places: types.Type, distance: types.Type) -> Any:
+@instruction(lambda places, distance: places(places, types.int64))
+def moved(builder: ir.IRBuilder, places: ir.Value, distance: ir.Value) -> ir.Value:
     """Places, all of them so much further on."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        bits = _bits(args[0].type)
-        number = builder.trunc(args[1], bits) if bits is _INT32 else args[1]
-        there = builder.add(builder.bitcast(args[0], ir.VectorType(bits, LANES)), spread(builder, number))
-        return builder.bitcast(there, args[0].type)
-
-    return places(places, types.int64), generate
+    further = _as_place(builder, distance, places.type.element)
+    return builder.bitcast(builder.add(builder.bitcast(places, further.type), further), places.type)
 
 
-@intrinsic
-def lanes_apart(typing_context: Any, places: types.Type, first: types.Type, step: types.Type) -> Any:
+@instruction(lambda places, first, step: places(places, types.int64, types.int64))
+def lanes_apart(builder: ir.IRBuilder, places: ir.Value, first: ir.Value, step: ir.Value) -> ir.Value:
     """Places that count from a place of each lane's own: ``first`` in the first lane, ``step`` further in each next."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        bits = _bits(args[0].type)
-        first, step = (builder.trunc(arg, bits) if bits is _INT32 else arg for arg in args[1:])
-        lanes = ir.Constant(ir.VectorType(bits, LANES), list(range(LANES)))
-        own = builder.add(spread(builder, first), builder.mul(lanes, spread(builder, step)))
-        there = builder.add(builder.bitcast(args[0], own.type), own)
-        return builder.bitcast(there, args[0].type)
-
-    return places(places, types.int64, types.int64), generate
+    begin, apart = (_as_place(builder, number, places.type.element) for number in (first, step))
+    own = builder.add(begin, builder.mul(ir.Constant(apart.type, list(range(LANES))), apart))
+    return builder.bitcast(builder.add(builder.bitcast(places, own.type), own), places.type)
 
 
-@intrinsic
-def splat_place_after_edge(typing_context: Any, place: types.Type, unit: types.Type) -> Any:
+@instruction(lambda place, unit: Vector(unit)(types.int64, unit))
+def splat_place_after_edge(builder: ir.IRBuilder, place: ir.Value, unit: ir.Value) -> ir.Value:
     """Eight times the same place; in the first lane, which stands for padding, the one behind it."""
-    vector = Vector(unit)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        kind = context.get_value_type(vector)
-        bits = _bits(kind)
-        number = builder.trunc(args[0], bits) if bits is _INT32 else args[0]
-        edge = ir.Constant(ir.VectorType(bits, LANES), [1] + [0] * (LANES - 1))
-        return builder.bitcast(builder.add(spread(builder, number), edge), kind)
-
-    return vector(types.int64, unit), generate
+    there = _as_place(builder, place, unit.type)
+    edge = ir.Constant(there.type, [1] + [0] * (LANES - 1))
+    return builder.bitcast(builder.add(there, edge), ir.VectorType(unit.type, LANES))
 
 
-@intrinsic
-def larger(typing_context: Any, best: types.Type, place: types.Type, value: types.Type, where: types.Type) -> Any:
+@instruction(lambda best, place, value, where: types.UniTuple(best, 2)(best, place, value, where))
+def larger(builder: ir.IRBuilder, best: ir.Value, place: ir.Value, value: ir.Value, where: ir.Value) -> list[ir.Value]:
     """The best so far and its place, after another value was looked at."""
-    result = types.UniTuple(best, 2)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        kept, at, value, where = args
-        # Unordered or greater: NaN takes over, and keeps its place against all that is no NaN.
-        takes = builder.or_(builder.fcmp_ordered(">", value, kept), builder.fcmp_unordered("uno", value, value))
-        both = [builder.select(takes, value, kept), builder.select(takes, where, at)]
-        return context.make_tuple(builder, result, both)
-
-    return result(best, place, value, where), generate
+    # Unordered or greater: NaN takes over, and keeps its place against all that is no NaN.
+    takes = builder.or_(builder.fcmp_ordered(">", value, best), builder.fcmp_unordered("uno", value, value))
+    return [builder.select(takes, value, best), builder.select(takes, where, place)]
 
 
-@intrinsic
-def larger_number(typing_context: Any, best: types.Type, value: types.Type) -> Any:
+@instruction(lambda best, value: best(best, value))
+def larger_number(builder: ir.IRBuilder, best: ir.Value, value: ir.Value) -> ir.Value:
     """The best so far, after another value was looked at."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        best, value = args
-        larger = builder.select(builder.fcmp_ordered(">", value, best), value, best)
-        return builder.select(builder.fcmp_unordered("uno", value, value), value, larger)
-
-    return best(best, value), generate
+    larger = builder.select(builder.fcmp_ordered(">", value, best), value, best)
+    return builder.select(builder.fcmp_unordered("uno", value, value), value, larger)
 
 
-def _place_storer(width: ir.IntType, *, streaming: bool = False) -> Any:
-    @intrinsic
-    def store(typing_context: Any, base: types.Type, index: types.Type, places: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            bits, kind = _bits(args[2].type), ir.VectorType(width, LANES)
-            value = builder.bitcast(args[2], ir.VectorType(bits, LANES))
-            if bits.width != width.width:
-                value = builder.sext(value, kind) if bits is _INT32 else builder.trunc(value, kind)
-            if streaming:
-                stream_parts(builder, args[0], args[1], value)
-            else:
-                builder.store(value, pointer_to(builder, args[0], args[1], width, kind), align=1)
-            return context.get_dummy_value()
+def _place_storer(stored: ir.IntType, *, streaming: bool = False) -> Any:
+    def store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, places: ir.Value) -> None:
+        bits, kind = width(places.type.element), ir.VectorType(stored, LANES)
+        value = builder.bitcast(places, ir.VectorType(ir.IntType(bits), LANES))
+        if bits != stored.width:
+            value = builder.sext(value, kind) if bits == 32 else builder.trunc(value, kind)
+        if streaming:
+            _stream(builder, base, index, value)
+        else:
+            builder.store(value, pointer_to(builder, base, index, stored, kind), align=1)
 
-        return types.void(types.int64, types.int64, places), generate
-
-    return store
+    return instruction(storing)(store)
 
 
 store_places_32, store_places_64 = _place_storer(_INT32), _place_storer(_INT64)
 stream_places_32, stream_places_64 = _place_storer(_INT32, streaming=True), _place_storer(_INT64, streaming=True)
 
 
-@intrinsic
-def place_at(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
+@instruction(lambda base, index, unit: types.int64(types.int64, types.int64, unit))
+def place_at(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, unit: ir.Value) -> ir.Value:
     """One place of those that stand in scratch."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        bits = _INT32 if unit is types.float32 else _INT64
-        value = builder.load(pointer_to(builder, args[0], args[1], bits, bits), align=1)
-        return builder.sext(value, _INT64) if bits is _INT32 else value
-
-    return types.int64(types.int64, types.int64, unit), generate
+    bits = ir.IntType(width(unit.type))
+    value = builder.load(pointer_to(builder, base, index, bits, bits), align=1)
+    return builder.sext(value, _INT64) if bits.width == 32 else value
