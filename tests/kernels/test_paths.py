@@ -550,7 +550,13 @@ def channels_last(array: Array) -> Array:
     return np.ascontiguousarray(np.moveaxis(array, 1, -1)).transpose(0, array.ndim - 1, *range(1, array.ndim - 1))
 
 
-PIXEL_LIMITS = [{}, {"PIXELS_AT_ONCE": 1}, {"PIXELS_AT_ONCE": 500}]
+PIXEL_LIMITS = [
+    {},
+    {"PIXELS_AT_ONCE": 1},
+    {"PIXELS_AT_ONCE": 500},
+    {"MOST_CHANNELS": 11},
+    {"PIXELS_AT_ONCE": 500, "MANY_CHANNELS": 8},
+]
 
 
 @pytest.mark.parametrize("limits", PIXEL_LIMITS, ids=str)

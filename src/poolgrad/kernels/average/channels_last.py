@@ -177,11 +177,10 @@ def write_zeros(plan: Any, target: int, tile: Tile, scratch: Scratch, unit: Any)
         write_sum(plan, target + w * plan.result_steps[4], scratch.rows, 1, plan.pixel, unit)
 
 
-def average_channels_last(
-    records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    """Rows ``begin`` to ``end`` of the result, counted over all images, layers and rows."""
-    plan = records[0]
+@piece
+def _average_channels(
+    plan: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+) -> None:
     height, width = plan.size[ROWS], plan.size[COLUMNS]
     rows_per_image = plan.size[DEPTH] * height
     for left in range(0, width, plan.tile):
@@ -208,6 +207,16 @@ def average_channels_last(
                     place = (od - layers_from) * (stop - first) + oh - first
                     write_i64(scratch.slots, 8 * place, row_at(plan, source, od, oh, tile, scratch, unit))
             answer(plan, target, layers_to - layers_from, stop - first, tile, scratch, unit)
+
+
+def average_channels_last(
+    records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+) -> int:
+    """Rows ``begin`` to ``end`` of the result, counted over all images, layers and rows, some channels at a time."""
+    plan = records[0]
+    for channel in range(0, plan.channels, plan.pixel):
+        some = min(channel, plan.channels - plan.pixel) * plan.stored  # the last ones are laid back
+        _average_channels(plan, grad + some, result + some, floats, integers, begin, end, unit)
     if plan.streaming:
         fence()
     return NOTHING
