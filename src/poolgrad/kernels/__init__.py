@@ -106,11 +106,10 @@ _MODULES = {
     "pool_max": "forward.maxima",
     "pool_max_values": "forward.maxima",
     **dict.fromkeys(INTEGER_MAXIMA.values(), "forward.integers"),
-    **dict.fromkeys(
-        (f"{name}_pixels" for name in ("pool_max_values", *INTEGER_MAXIMA.values())), "forward.value_pixels"
-    ),
+    **dict.fromkeys((f"{name}_pixels" for name in INTEGER_MAXIMA.values()), "forward.integer_pixels"),
     "pool_max_bits": "forward.mask_bits",
     "pool_max_pixels": "forward.pixels",
+    "pool_max_values_pixels": "forward.pixels",
     **dict.fromkeys(PIXEL_BLOCKS, "maximum.channels_last_blocks"),
     "max_touching_2": "maximum.touching",
     "max_touching_3": "maximum.touching",

@@ -86,16 +86,18 @@ def _plan(call: Call, threads: int, kernel: str, compute: str, record: Record, a
     batch, channels = planes[0].shape[:2]
     record["planes"], record["channels"] = batch * channels, channels
     groups, moves = -(-batch * channels // LANES), MOVES.get(target.dtype, READ_FLOATS)
-    if not in_vectors:
-        pass  # element by element
-    elif channels >= LANES and all(of.steps[1] == size for of, size in zip(planes, sizes, strict=True)):
+    side_by_side = in_vectors and all(of.steps[1] == size for of, size in zip(planes, sizes, strict=True))
+    if side_by_side and channels >= LANES:
         record["pixel"], record["reading"], record["writing"] = LANES, moves, moves
         groups = batch * -(-channels // LANES)
-    else:
+    elif in_vectors:  # else element by element
         _move_rows(record, planes, sizes, moves)
-    by_pixels = record["pixel"] and kernel in BY_PIXELS and not record["large_divisors"]
+    by_pixels = side_by_side and channels > 1 and kernel in BY_PIXELS and not record["large_divisors"]
     if by_pixels and not any(w.has_empty for w in call.operator.windows(call)):
         kernel, groups = BY_PIXELS[kernel], batch
+        record["reading"] = record["writing"] = moves
+        dense = all(of.steps[4] == channels * size for of, size in zip(planes, sizes, strict=True))
+        record["side_by_side"] = dense and columns.stride == 1 and record["vectors"] == 1
         if source.dtype.nbytes(source.count) >= ASK_FROM and planes[0].steps[4] >= LONG_PIXEL:
             record["soon"] = SOON
     elif kernel == "pool_average" and all(a.is_one_window for a in axes) and planes[0].is_dense(sizes[0]):

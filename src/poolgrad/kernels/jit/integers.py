@@ -14,6 +14,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from ..record import LANES
+from .few import few_loader, few_storer
 from .memory import pointer_at
 from .vectors import Vector, pointer_to
 
@@ -21,13 +22,15 @@ _FLOAT = ir.FloatType()
 
 
 class Integers(NamedTuple):
-    """How integers of one type come from memory and go there: eight neighbours by an index, or one by an offset in
-    bytes."""
+    """How integers of one type come from memory and go there: eight neighbours by an index, one by an offset in bytes,
+    or so many, fewer than eight."""
 
     load: Any
     store: Any
     read: Any
     write: Any
+    load_few: Any
+    store_few: Any
 
 
 def _lanes(kind: ir.Type) -> ir.Type:
@@ -95,7 +98,7 @@ def integers(bits: int, signed: bool) -> Integers:
 
         return types.void(types.int64, types.int64, value), generate
 
-    return Integers(load, store, read, write)
+    return Integers(load, store, read, write, few_loader(widened, stored), few_storer(narrowed))
 
 
 @intrinsic

@@ -64,15 +64,27 @@ def larger_number(typing_context: Any, best: types.Type, value: types.Type) -> A
     return best(best, value), generate
 
 
-def _place_storer(width: ir.IntType) -> Any:
+def _places_as(width: ir.IntType) -> Any:
+    def convert(builder: ir.IRBuilder, places: ir.Value) -> ir.Value:
+        """A vector of places as integers of that width."""
+        bits, kind = _bits(places.type), ir.VectorType(width, LANES)
+        value = builder.bitcast(places, ir.VectorType(bits, LANES))
+        if bits.width == width.width:
+            return value
+        return builder.sext(value, kind) if bits is _INT32 else builder.trunc(value, kind)
+
+    return convert
+
+
+as_32_bits, as_64_bits = _places_as(_INT32), _places_as(_INT64)
+
+
+def _place_storer(convert: Any) -> Any:
     @intrinsic
     def store(typing_context: Any, base: types.Type, index: types.Type, places: types.Type) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            bits, kind = _bits(args[2].type), ir.VectorType(width, LANES)
-            value = builder.bitcast(args[2], ir.VectorType(bits, LANES))
-            if bits.width != width.width:
-                value = builder.sext(value, kind) if bits is _INT32 else builder.trunc(value, kind)
-            builder.store(value, pointer_to(builder, args[0], args[1], width, kind), align=1)
+            value = convert(builder, args[2])
+            builder.store(value, pointer_to(builder, args[0], args[1], value.type.element, value.type), align=1)
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, places), generate
@@ -80,7 +92,7 @@ def _place_storer(width: ir.IntType) -> Any:
     return store
 
 
-store_places_32, store_places_64 = _place_storer(_INT32), _place_storer(_INT64)
+store_places_32, store_places_64 = _place_storer(as_32_bits), _place_storer(as_64_bits)
 
 
 @intrinsic
