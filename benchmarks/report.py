@@ -105,6 +105,42 @@ def sweep_summary(rows: Iterable[Row], kind: Callable[[Row], str]) -> list[dict[
     ]
 
 
+# A way that takes so much longer than the best one is a wrong choice.
+OFF = 1.15
+
+
+def off_the_best(row: Row) -> float:
+    """How many times as long the chosen way takes as the best one."""
+    ways = row.get("ways")  # results of earlier versions lack them
+    return float(ways[row["way"]] / min(ways.values())) if ways else 1.0
+
+
+def wrong_choices(document: Document) -> list[Row]:
+    return sorted((row for row in document["sweep"] if off_the_best(row) > OFF), key=off_the_best, reverse=True)
+
+
+def best_way(row: Row) -> str:
+    return str(min(row["ways"], key=row["ways"].__getitem__))
+
+
+def gains(document: Document) -> list[dict[str, Any]]:
+    """Of each way: how often it was taken, and how many times as fast it was then as the best other one."""
+    found: dict[tuple[str, str], list[float | None]] = {}
+    for row in document["sweep"]:
+        if "way" in row:
+            others = [seconds for way, seconds in row["ways"].items() if way != row["way"]]
+            gain = min(others) / row["ways"][row["way"]] if others else None
+            family = "average" if "avg" in row["operator"] else "max"
+            kind = f"{family}, gradient" if row["direction"] == "backward" else f"{family}, forward"
+            found.setdefault((kind, row["way"]), []).append(gain)
+    lines = []
+    for (kind, way), values in sorted(found.items()):
+        known = [gain for gain in values if gain is not None]
+        figures = {"gain": geometric_mean(known), "most": max(known)} if known else {"gain": None, "most": None}
+        lines.append({"kind": kind, "way": way, "taken": len(values), "alone": len(values) - len(known), **figures})
+    return lines
+
+
 def detailed_kind(row: Row) -> str:
     layout = ", channels last" if row["layout"] == "channels_last" else ""
     return f"{row['operator']} {row['direction']}{layout}, {'f32' if row['dtype'] == 'float32' else 'halves'}"
@@ -119,6 +155,12 @@ def sweep_text(document: Document) -> str:
     for row in sorted(document["sweep"], key=ratio)[:25]:
         times = f"{1e6 * row['torch']:>9.1f} {1e6 * row['poolgrad']:>9.1f}"
         lines.append(f"{row['case']:<70} {row['threads']:>2} {times} {ratio(row):>6.2f}")
+    wrong = wrong_choices(document)
+    right = 1 - len(wrong) / len(document["sweep"])
+    lines += ["", f"choice within {OFF - 1:.0%} of the best way in {right:.1%} of the measurements; the others:"]
+    for row in wrong[:25]:
+        choice = f"{row['way']} instead of {best_way(row)}"
+        lines.append(f"{row['case']:<70} {row['threads']:>2} {choice:<40} {off_the_best(row):>6.2f}")
     return "\n".join(lines)
 
 

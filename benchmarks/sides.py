@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -36,6 +36,7 @@ class Side:
 
     call: Call
     results: tuple[Result, ...]
+    tensors: Mapping[str, torch.Tensor] = field(default_factory=dict)  # of one operator, by its documented names
 
 
 @dataclass
@@ -79,6 +80,13 @@ def prepare(case: Case) -> Sides:
         calls["torch"].append(_torch_backward(case, grad, x, theirs, out))
         calls["poolgrad"].append(_poolgrad_backward(case, grad, ours, out))
     sides = {side: Side(_in_turn(calls[side]), tuple(results[side])) for side in calls}
+    if not (case.pools and case.spreads):
+        operator, inputs = (case.forward, [x]) if case.pools else (case.described, [grad, x])
+        if not (case.pools or ours is None):
+            inputs.append(ours)
+        outputs = [out, ours] if case.pools and ours is not None else [out]
+        named = zip((*operator.inputs, *operator.outputs), (*inputs, *outputs), strict=True)
+        sides["poolgrad"].tensors = {parameter.name: tensor for parameter, tensor in named}
     return Sides(case, **sides)
 
 

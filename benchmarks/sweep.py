@@ -1,4 +1,4 @@
-"""Random shapes that nobody tuned for, against torch: other ones with every seed."""
+"""Random shapes that nobody tuned for, against torch and against our own other ways: other ones with every seed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from .lines import OPERATORS
 from .measure import caller, race
 from .run import Document, say, set_threads
 from .sides import Sides, compare, prepare
+from .ways import times_of_ways
 
 # Elements of an input: from what fits a first-level cache to what fits none.
 FEWEST, MOST = 3e3, 1e7
 # Additions or comparisons of a case at the most, so that no single one holds up the rest.
 MOST_WORK = 4e8
-# Turns of the two sides go on for so long.
-SECONDS = 0.12
+# Turns of the two sides go on for so long, and of all ways.
+SECONDS, SECONDS_OF_WAYS = 0.12, 0.06
 
 
 def drawn(dice: random.Random) -> Case:
@@ -112,6 +113,8 @@ def _rows(sides: Sides, threads: list[int]) -> list[dict[str, Any]]:
         times = race({name: caller(call) for name, call in sides.calls.items()}, SECONDS)
         # Where torch is faster on fewer threads, its users would choose these.
         best = times["torch"] = min(times["torch"], best)
+        addresses = {name: tensor.data_ptr() for name, tensor in sides.poolgrad.tensors.items()}
+        way, ways = times_of_ways(sides.poolgrad.call, addresses, SECONDS_OF_WAYS)
         described = {name: getattr(case, name) for name in ("operator", "direction", "layout", "dtype")}
-        rows.append({"case": case.name, **described, "threads": count, **times})
+        rows.append({"case": case.name, **described, "threads": count, **times, "way": way, "ways": ways})
     return rows

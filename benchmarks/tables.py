@@ -9,11 +9,15 @@ from .report import (
     BANDWIDTHS,
     C_INTERFACE,
     LATENCIES,
+    OFF,
     PROCESSES,
     Document,
     Row,
+    best_way,
     c_interface_lines,
     detailed_kind,
+    gains,
+    off_the_best,
     process_lines,
     ratio,
     share,
@@ -21,6 +25,7 @@ from .report import (
     summary,
     sweep_summary,
     thread_counts,
+    wrong_choices,
 )
 
 # Cases slower than torch that the README names; the benchmark page has them all.
@@ -183,7 +188,30 @@ def sweep_details(document: Document) -> str:
     )
     header = ("the slowest cases", "threads", "torch µs", "ours µs", "ratio")
     kinds = _sweep_rows(document, ENGLISH.sweep_header, detailed_kind, ENGLISH.sweep_kinds[""])
-    return f"{machine_line(document, ENGLISH)}\n\n{kinds}\n\n{table(header, slowest)}"
+    wrong = wrong_choices(document)
+    right = f"{1 - len(wrong) / len(document['sweep']):.1%}"
+    choices = f"The chosen way is within {OFF - 1:.0%} of the best one that is legal in {right} of the measurements."
+    off = (
+        (row["case"], str(row["threads"]), row["way"], best_way(row), f"{off_the_best(row):.2f}")
+        for row in wrong[:MOST_SLOW]
+    )
+    ways = table(("wrong choices", "threads", "taken", "best", "times as long"), off)
+    gained = (
+        (
+            line["kind"],
+            line["way"],
+            str(line["taken"]),
+            str(line["alone"]),
+            *(_times(line[k]) for k in ("gain", "most")),
+        )
+        for line in gains(document)
+    )
+    every = table(("", "way", "taken", "with no other", "gains over the best other, mean", "most"), gained)
+    return "\n\n".join((machine_line(document, ENGLISH), kinds, table(header, slowest), choices, ways, every))
+
+
+def _times(factor: float | None) -> str:
+    return "" if factor is None else f"{factor:.2f}"
 
 
 def _sweep_rows(document: Document, header: Iterable[str], kind: Callable[[Row], str], everything: str) -> str:

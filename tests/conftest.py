@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from planning import Planning
 
 import poolgrad
 from poolgrad.run.calls import forget_calls
@@ -24,6 +25,14 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 def no_known_calls() -> None:
     """Tests change what verdicts depend on."""
     forget_calls()
+
+
+@pytest.fixture
+def planning(monkeypatch: pytest.MonkeyPatch) -> Planning:
+    """What decides on plans from now on, and records them."""
+    planning = Planning()
+    monkeypatch.setattr(poolgrad.run.prepared, "prepare", planning.prepare)
+    return planning
 
 
 @pytest.fixture

@@ -199,6 +199,34 @@ def test_cases_slower_than_torch_are_listed(document: dict[str, Any]) -> None:
     assert re.search(r"slower than torch: 1\nfree +three +2 +1000 +2000 +0\.50 +50%", text)
 
 
+def test_choices_that_are_off_the_best_way_are_listed() -> None:
+    rows = [
+        {"case": "right", "way": "a", "ways": {"a": 1.0, "b": 0.9}},
+        {"case": "wrong", "way": "b", "ways": {"a": 1.0, "b": 2.0, "c": 3.0}},
+        {"case": "no choice", "way": "a", "ways": {}},
+        {"case": "worse", "way": "c", "ways": {"a": 1.0, "c": 3.0}},
+    ]
+    wrong = report.wrong_choices({"sweep": rows})
+    assert [row["case"] for row in wrong] == ["worse", "wrong"]
+    assert [report.best_way(row) for row in wrong] == ["a", "a"]
+    assert [report.off_the_best(row) for row in wrong] == [3.0, 2.0]
+
+
+def test_what_each_way_gains() -> None:
+    drawn = {"operator": "aavg2", "direction": "forward"}
+    rows = [
+        drawn | {"way": "a", "ways": {"a": 1.0, "b": 4.0, "c": 9.0}},
+        drawn | {"way": "a", "ways": {"a": 1.0, "b": 1.0}},
+        drawn | {"way": "a", "ways": {}},
+        drawn | {"way": "b", "ways": {}, "direction": "backward"},
+    ]
+    first, second = report.gains({"sweep": rows})
+    wanted = {"kind": "average, forward", "way": "a", "taken": 3, "alone": 1, "gain": 2.0, "most": 4.0}
+    assert first == pytest.approx(wanted)
+    alone = {"kind": "average, gradient", "way": "b", "taken": 1, "alone": 1, "gain": None, "most": None}
+    assert second == alone
+
+
 def test_comparison(document: dict[str, Any]) -> None:
     new = json.loads(json.dumps(document))
     new["cases"][1]["poolgrad"] *= 0.5

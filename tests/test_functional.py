@@ -12,6 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from planning import Planning
 
 import poolgrad
 from poolgrad import AclnnError, IndexRangeError
@@ -516,26 +517,16 @@ def test_the_product_is_part_of_a_call() -> None:
             average(grad, out=out, product="Atlas A9")
 
 
-def test_the_number_of_threads_is_part_of_a_call(monkeypatch: Any) -> None:
-    forget_calls()
-    monkeypatch.setattr(poolgrad.plans.plan, "BYTES_PER_PART", 1)
-    monkeypatch.setattr(poolgrad.plans.average, "LANES_BUDGET", 0)  # eight planes at a time could not be divided
-    original, parts, before = poolgrad.run.prepared.prepare, [], poolgrad.get_num_threads()
-
-    def watched(*arguments: Any) -> Any:
-        made = original(*arguments)
-        parts.append(made.parts)
-        return made
-
-    monkeypatch.setattr(poolgrad.run.prepared, "prepare", watched)
-    out = np.empty(SHAPE, np.float32)
+def test_the_number_of_threads_is_part_of_a_call(planning: Planning) -> None:
+    planning.use(ways=["rows"], bytes_per_part=1)  # eight planes at a time could not be divided
+    out, before = np.empty(SHAPE, np.float32), poolgrad.get_num_threads()
     try:
         for n in (1, 3, 1, 2, 3):
             poolgrad.set_num_threads(n)
             assert (average(out=out) == 0.25).all()
     finally:
         poolgrad.set_num_threads(before)
-    assert parts == [1, 3, 2]
+    assert [made.parts for made in planning.plans] == [1, 3, 2]
 
 
 def test_verdicts_do_not_pile_up(monkeypatch: Any) -> None:

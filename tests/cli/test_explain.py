@@ -38,3 +38,26 @@ def test_people_get_a_table() -> None:
     assert "does not have it" in poolgrad("explain", "AdaptiveMaxPool2dBackward", "--product", "Ascend950").stdout
     assert "did you mean" in poolgrad("explain", "AvgPool", expect=2).stderr
     assert "unknown product" in poolgrad("explain", "AvgPool2dBackward", "--product", "Atlas", expect=2).stderr
+
+
+CALL = ("AvgPool2dBackward", "--plan", "--x", "8,64,56,56", "--kernel-size", "3", "--stride", "1", "--padding", "1")
+
+
+def test_the_way_of_a_call_and_why_not_the_others() -> None:
+    said = poolgrad("explain", *CALL, "--json").data
+    assert (said["way"], said["kernel"]) == ("k3s1", "average_k3s1")
+    ways = {way["way"]: way for way in said["ways"]}
+    assert ways["k3s1"] == {"way": "k3s1", "taken": True, "legal": True, "needs": None}
+    assert ways["channels last"]["needs"] == "channels side by side"
+    assert not ways["channels last"]["legal"]
+    assert ways["rows"]["legal"]
+    shown = poolgrad("explain", *CALL).stdout
+    assert "k3s1 (kernel average_k3s1" in shown
+    assert "needs channels side by side" in shown
+
+
+def test_a_plan_needs_a_call_that_is_legal_and_rules_need_none() -> None:
+    refused = poolgrad("explain", "AvgPool2dBackward", "--plan", "--x", "3,4", "--kernel-size", "3", expect=1).stdout
+    assert "gradOutput-rank" in refused
+    assert "--x is missing" in poolgrad("explain", "AvgPool2dBackward", "--plan", expect=2).stderr
+    assert "add --plan" in poolgrad("explain", "AvgPool2dBackward", "--x", "1,2,3,4", expect=2).stderr

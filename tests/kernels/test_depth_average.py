@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels.test_paths import ROWS, channels_last, recording, with_limits
+from kernels.test_paths import ROWS, Use, channels_last
 from oracle import DTYPES, HALVES, LAYOUTS, Guarded, assert_same_bits, gamma
+from planning import Planning
 
 import poolgrad
 from poolgrad import avg_pool3d_backward
 from poolgrad.base.windows import pooled_size
 from poolgrad.kernels.record import FEW_WINDOWS, LAYERS, LAYERS_IN_ONE_PASS, MOST_DIRECT_TERMS
-from poolgrad.plans import plan
 from poolgrad.plans.average import LONGEST_BLOCK
+from poolgrad.plans.plan import Plan
 from poolgrad.selftest import reference
 
 Array = np.ndarray[Any, Any]
@@ -26,18 +27,12 @@ Three = tuple[int, int, int]
 pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
 FLOATS = [dtype for dtype in DTYPES if dtype not in HALVES]
-PLAINEST = ROWS | {"NARROWEST_LAYERS": 1 << 30}
-ONE_PASS = {
-    "NARROWEST_ROLLING": 0,
-    "NARROWEST_DOUBLING": 0,
-    "NARROWEST_REPEATING": 0,
-    "NARROWEST_REPEATING_BEYOND_CACHES": 0,
-}
-WOVEN = dict.fromkeys(ONE_PASS, 1 << 30) | {"NARROWEST_WOVEN": 0, "NARROWEST_TOUCHING": 0, "NARROWEST_LAYERS": 0}
+ONE_PASS: Use = {"ways": ["k3s1", "stride 2", "touching", "few windows"]}
+WOVEN: Use = {"ways": ["few windows"]}
 # Scratch for few rows of a layer at a time, and for all of them.
-BANDS = [{"BAND_OF_LAYERS": 0, "FEWEST_ROWS_OF_LAYERS": 3}, {}]
+BANDS = [{"band_of_layers": 0, "rows_of_layers": 3}, {}]
 # Layers of the result that are written while the last of their layers is made, and after it.
-JOINED, APART = {"NARROWEST_JOINED": 0}, {"NARROWEST_JOINED": 1 << 30}
+JOINED, APART = {"joined_from": 0}, {"joined_from": 1 << 30}
 
 # Kernel, stride and padding along D: several windows hold a layer, one does, or none.
 DEPTHS = [(3, 2, 1), (3, 1, 1), (2, 1, 0), (5, 1, 2), (8, 1, 4), (2, 2, 0), (1, 1, 0), (3, 3, 1), (1, 2, 0), (2, 3, 1)]
@@ -54,21 +49,17 @@ def gradient(shape: tuple[int, ...], kernel: Three, stride: Three, pad: Three, d
     return grad
 
 
-def check(
-    cases: list[Any], limits: dict[str, int], dtype: Any, reached: Callable[[plan.Plan], bool], monkeypatch: Any
-) -> None:
+def check(cases: list[Any], limits: Use, dtype: Any, reached: Callable[[Plan], bool], planning: Planning) -> None:
     """The same bits as row by row: as a whole and in parts, to results of several layouts, and nothing beyond."""
-    with monkeypatch.context() as limited:
-        with_limits(limited, PLAINEST)
-        plans = recording(limited)
-        expected = [avg_pool3d_backward(*case) for case in cases]
-        assert {made.kernel for made in plans} <= {"average_rows", "average_whole_planes"}
+    planning.use(**ROWS)
+    expected = [avg_pool3d_backward(*case) for case in cases]
+    assert {made.kernel for made in planning.plans[-len(cases) :]} == {"average_rows"}
     threads = poolgrad.get_num_threads()
     try:
         for parts in (1, 5):
             poolgrad.set_num_threads(parts)
-            with_limits(monkeypatch, limits | {"BYTES_PER_PART": 1})
-            plans = recording(monkeypatch)
+            planning.use(**limits | {"bytes_per_part": 1})
+            plans = planning.recording()
             for case, answer in zip(cases, expected, strict=True):
                 for layout in ("plain", "cropped"):
                     out = Guarded(answer.shape, dtype, layout)
@@ -80,11 +71,11 @@ def check(
         poolgrad.set_num_threads(threads)
 
 
-def is_layered(made: plan.Plan) -> bool:
+def is_layered(made: Plan) -> bool:
     return made.kernel in LAYERS or made.kernel in LAYERS_IN_ONE_PASS
 
 
-def overlaps(made: plan.Plan) -> bool:
+def overlaps(made: Plan) -> bool:
     """Whether several windows along D hold an element."""
     (kernel, *_), (stride, *_), (out, *_) = (made.record[0][name] for name in ("kernel", "stride", "out"))
     return bool(kernel > stride and out > 1)
@@ -93,7 +84,7 @@ def overlaps(made: plan.Plan) -> bool:
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("limits", [bands | more for bands in BANDS for more in (JOINED, APART)], ids=str)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_layers_in_one_pass(dtype: Any, limits: dict[str, int], streamed: bool, monkeypatch: Any) -> None:
+def test_layers_in_one_pass(dtype: Any, limits: Use, streamed: bool, planning: Planning) -> None:
     """The usual windows: rows that fill no vectors, an odd number of rows and columns, any windows along D."""
     cases = []
     for (k, s, p), (depth, height), width, plane in itertools.product(
@@ -104,15 +95,15 @@ def test_layers_in_one_pass(dtype: Any, limits: dict[str, int], streamed: bool, 
         numbers = tuple(zip((k, s, p), plane, plane, strict=True))
         shape = (2, 2, depth, height, width)
         cases.append((gradient(shape, *numbers, dtype), shape, *numbers))
-    more = {"STREAM_FROM": 0} if streamed else {}
+    more = {"last_cache": 0} if streamed else {}
 
-    def reached(made: plan.Plan) -> bool:
+    def reached(made: Plan) -> bool:
         if overlaps(made) and made.record[0]["kernel"][2] == 3:
-            joined = made.kernel == "average_layers_k3s1" and limits["NARROWEST_JOINED"] == 0
+            joined = made.kernel == "average_layers_k3s1" and limits["joined_from"] == 0
             return made.kernel in LAYERS_IN_ONE_PASS and bool(made.record[0]["joined"]) == joined
         return is_layered(made) if overlaps(made) else made.kernel.startswith(("average_k", "average_touching"))
 
-    check(cases, ONE_PASS | {"NARROWEST_LAYERS": 0} | limits | more, dtype, reached, monkeypatch)
+    check(cases, ONE_PASS | limits | more, dtype, reached, planning)
 
 
 # Kernels are compiled for float32 and float64; a fourth of the latter is enough to know that they are made alike.
@@ -120,7 +111,7 @@ def test_layers_in_one_pass(dtype: Any, limits: dict[str, int], streamed: bool, 
     ("name", "dtype"),
     [(name, dtype) for dtype in DTYPES for name in (list(LAYERS)[::4] if dtype == np.float64 else LAYERS)],
 )
-def test_layers_of_few_windows(name: str, dtype: Any, monkeypatch: Any) -> None:
+def test_layers_of_few_windows(name: str, dtype: Any, planning: Planning) -> None:
     """All windows along W that there is a kernel for; both countings, ceil mode, a divisor of the caller's own."""
     kernel, stride, phase = LAYERS[name]
     cases = []
@@ -131,20 +122,19 @@ def test_layers_of_few_windows(name: str, dtype: Any, monkeypatch: Any) -> None:
         numbers = ((k, kernel, kernel), (s, stride, stride), (p, phase, phase))
         cases.append((gradient(shape, *numbers, dtype, more[0]), shape, *numbers, *more))
     for limits in BANDS:
-        check(cases, WOVEN | limits, dtype, lambda made: made.kernel == name or not overlaps(made), monkeypatch)
+        check(cases, WOVEN | limits, dtype, lambda made: made.kernel == name or not overlaps(made), planning)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("window", [(3, 2, 1), (3, 1, 1), (2, 2, 0), (4, 3, 1)], ids=str)
-def test_every_layout_of_averages(window: Three, dtype: Any, monkeypatch: Any) -> None:
+def test_every_layout_of_averages(window: Three, dtype: Any, planning: Planning) -> None:
     """Also where layers do not follow each other in the steps of rows, and where channels lie side by side."""
     numbers = tuple((number,) * 3 for number in window)
     shape = (2, 9, 5, 7, 18)
     grad = gradient(shape, *numbers, dtype)
-    with monkeypatch.context() as limited:
-        with_limits(limited, PLAINEST)
-        expected = avg_pool3d_backward(grad, shape, *numbers)
-    poolgrad.run.calls.forget_calls()
+    planning.use(**ROWS)
+    expected = avg_pool3d_backward(grad, shape, *numbers)
+    planning.use()
     for layout, of_grad in itertools.product(LAYOUTS, LAYOUTS):
         if layout == of_grad or "plain" in (layout, of_grad):
             out = Guarded(shape, dtype, layout)
@@ -155,10 +145,10 @@ def test_every_layout_of_averages(window: Three, dtype: Any, monkeypatch: Any) -
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("window", [(3, 2, 1), (3, 1, 1)], ids=str)
-def test_sums_against_fractions(window: Three, dtype: Any, monkeypatch: Any) -> None:
+def test_sums_against_fractions(window: Three, dtype: Any, planning: Planning) -> None:
     """One division and at most ``additions`` additions to each term."""
-    with_limits(monkeypatch, ONE_PASS)
-    plans = recording(monkeypatch)
+    planning.use(**ONE_PASS)
+    plans = planning.recording()
     kernel, stride, pad = window
     numbers, shape = tuple((number,) * 3 for number in window), (1, 1, 5, 4, 17)
     grad = gradient((1, 2, *shape[2:]), *numbers, dtype)[:, :1]
@@ -178,8 +168,8 @@ def test_sums_against_fractions(window: Three, dtype: Any, monkeypatch: Any) -> 
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_nan_stays_in_its_windows(value: float, monkeypatch: Any) -> None:
-    with_limits(monkeypatch, ONE_PASS)
+def test_a_nan_stays_in_its_windows(value: float, planning: Planning) -> None:
+    planning.use(**ONE_PASS)
     for at, window in itertools.product([(0, 0, 0), (2, 3, 9), (4, 6, 17)], [(3, 1, 1), (3, 2, 1)]):
         numbers, shape = tuple((number,) * 3 for number in window), (1, 1, 5, 7, 18)
         grad = gradient((1, 2, *shape[2:]), *numbers, np.float32)[:, :1].copy()
@@ -194,27 +184,26 @@ def test_a_nan_stays_in_its_windows(value: float, monkeypatch: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_adaptive_windows_of_several_lengths_along_depth(dtype: Any, monkeypatch: Any) -> None:
+def test_adaptive_windows_of_several_lengths_along_depth(dtype: Any, planning: Planning) -> None:
     """Two of them may hold a layer, or more where there are fewer layers than windows; of one length along H and W."""
-    plans = recording(monkeypatch)
+    plans = planning.recording()
     for depth, windows in ((5, 3), (7, 4), (3, 8), (2, 9)):
         shape = (2, 3, depth, 6, 32)
         grad = np.random.default_rng(depth).standard_normal((2, 3, windows, 3, 16)).astype(dtype)
-        with monkeypatch.context() as limited:
-            with_limits(limited, PLAINEST)
-            expected = poolgrad.adaptive_avg_pool3d_backward(grad, shape)
-        with_limits(monkeypatch, WOVEN)
+        planning.use(**ROWS)
+        expected = poolgrad.adaptive_avg_pool3d_backward(grad, shape)
+        planning.use(**WOVEN)
         assert_same_bits(poolgrad.adaptive_avg_pool3d_backward(grad, shape), expected)
         assert [made.kernel for made in plans[-2:]] == ["average_rows", "average_layers_2_2_0"]
 
 
 @pytest.mark.parametrize("rows", [9, 30, 128, 129])
-def test_windows_that_are_long_along_rows(rows: int, monkeypatch: Any) -> None:
+def test_windows_that_are_long_along_rows(rows: int, planning: Planning) -> None:
     """Each layer has blocks of its own, if those of all layers fit; in parts, and where no window holds a layer."""
     for (k, s, p), stride in itertools.product([(1, 1, 0), (2, 1, 0), (3, 1, 1), (2, 2, 1), (1, 2, 0)], (1, 3)):
         numbers, shape = ((k, rows, 2), (s, stride, 1), (p, 1, 0)), (1, 2, 4, rows + 21, 19)
         grad = gradient(shape, *numbers, np.float32)
-        plans = recording(monkeypatch)
+        plans = planning.recording()
         got = avg_pool3d_backward(grad, shape, *numbers, divisor_override=1)
         blocks = rows // stride > MOST_DIRECT_TERMS and -(-rows // stride) * -(-k // s) <= LONGEST_BLOCK
         assert (plans[-1].kernel == "average_row_blocks") == blocks
@@ -229,16 +218,16 @@ def test_windows_that_are_long_along_rows(rows: int, monkeypatch: Any) -> None:
                     exact += reference.avg_pool2d_backward(plane, sizes, *one, *many)
                     bound += reference.avg_pool2d_backward(np.abs(plane), sizes, *one, *many)
             assert (np.abs(got[0, :, d] - exact) <= bound * terms * 2.0**-24 * 1.001).all()
-        with monkeypatch.context() as limited:
-            with_limits(limited, {"BYTES_PER_PART": 1, "WIDEST_TILE": 8, "NARROWEST_TILE": 8})
-            assert_same_bits(avg_pool3d_backward(grad, shape, *numbers, divisor_override=1), got)
+        planning.use(bytes_per_part=1, widest_tile=8, narrowest_tile=8)
+        assert_same_bits(avg_pool3d_backward(grad, shape, *numbers, divisor_override=1), got)
+        planning.use()
 
 
-def test_large_layers_go_row_by_row(monkeypatch: Any) -> None:
+def test_large_layers_go_row_by_row(planning: Planning) -> None:
     """Slots that no scratch holds, and sums that are put together."""
-    plans = recording(monkeypatch)
-    for limits, kernel in (({"PART_BUDGET": 1 << 12}, 3), ({}, 9)):
-        with_limits(monkeypatch, limits)
+    plans = planning.recording()
+    for limits, kernel in (({"second_cache": 1 << 12}, 3), ({}, 9)):
+        planning.use(**limits)
         shape = (1, 1, 9, 9, 40)
         numbers = ((kernel, 3, 3), (1, 1, 1), (kernel // 2, 1, 1))
         avg_pool3d_backward(gradient((1, 2, *shape[2:]), *numbers, np.float32)[:, :1].copy(), shape, *numbers)
@@ -246,8 +235,8 @@ def test_large_layers_go_row_by_row(monkeypatch: Any) -> None:
     assert len(plans) == 2
 
 
-def test_channels_side_by_side_have_a_way_of_their_own(monkeypatch: Any) -> None:
-    plans = recording(monkeypatch)
+def test_channels_side_by_side_have_a_way_of_their_own(planning: Planning) -> None:
+    plans = planning.recording()
     shape, numbers = (1, 16, 5, 7, 18), ((3,) * 3, (1,) * 3, (1,) * 3)
     grad = gradient(shape, *numbers, np.float32)
     x = channels_last(np.zeros(shape, np.float32))

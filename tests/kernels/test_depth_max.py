@@ -11,14 +11,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 from oracle import DTYPES, HALVES, INDEX_DTYPES, LAYOUTS, Guarded, assert_same_bits
+from planning import Planning
 
 import poolgrad
 from poolgrad import adaptive_max_pool3d_backward
 from poolgrad import max_pool3d_with_argmax_backward as max_pool3d_backward
 from poolgrad.base.windows import Windows, pooled_size
 from poolgrad.operators.max_pool3d_with_argmax_backward import OPERATOR as MAX
-from poolgrad.plans import maximum as plan_maximum
-from poolgrad.plans import plan
+from poolgrad.plans.plan import Plan
 from poolgrad.run.calls import forget_calls
 
 Array = np.ndarray[Any, Any]
@@ -28,25 +28,10 @@ pytestmark = pytest.mark.usefixtures("guarded_scratch")
 FLOATS = [dtype for dtype in DTYPES if dtype not in HALVES]
 
 
-@pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The kernels of all plans that are made from now on; work is split as far as there are threads.
-
-    Few gradients of 16 bits would go a way of their own.
-    """
-    kernels: list[str] = []
-    monkeypatch.setattr(plan_maximum, "SPARSE", 1 << 60)
-    monkeypatch.setattr(plan_maximum, "SPARSE_IN_CACHE", 1 << 60)
-    original = poolgrad.run.prepared.prepare
-
-    def watch(*arguments: Any) -> plan.Plan:
-        made = original(*arguments)
-        kernels.append(made.kernel)
-        return made
-
-    monkeypatch.setattr(poolgrad.run.prepared, "prepare", watch)
-    monkeypatch.setattr(plan, "BYTES_PER_PART", 1)
-    return kernels
+@pytest.fixture(autouse=True)
+def split_as_far_as_there_are_threads(planning: Planning) -> None:
+    """Few gradients of 16 bits would go a way of their own."""
+    planning.use(avoided=["sparse"], bytes_per_part=1)
 
 
 @pytest.fixture(params=[1, 3])
@@ -58,10 +43,9 @@ def threads(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
-def beyond_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+def beyond_caches(planning: Planning) -> None:
     """As if all tensors and layers were larger than these."""
-    monkeypatch.setattr(plan, "STREAM_FROM", 0)
-    monkeypatch.setattr(plan_maximum, "LARGE_LAYER", 0)
+    planning.limit(last_cache=0, first_cache=0)
 
 
 def fixed(sizes: Sequence[int], kernel: Three, stride: Three, pad: Three = (0, 0, 0), dilation: int = 1) -> Any:
@@ -112,7 +96,7 @@ GEOMETRIES = [
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("geometry", GEOMETRIES, ids=lambda case: case[0])
 @pytest.mark.parametrize("channels", [3, 8])
-def test_every_layout(geometry: Any, channels: int, dtype: Any, taken: list[str]) -> None:
+def test_every_layout(geometry: Any, channels: int, dtype: Any, planning: Planning) -> None:
     """Also where layers do not follow each other in the steps of rows, in any of the three tensors."""
     _, sizes, *numbers = geometry
     axes, shape = fixed(sizes, *numbers), (2, channels, *sizes)
@@ -131,7 +115,7 @@ def test_every_layout(geometry: Any, channels: int, dtype: Any, taken: list[str]
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("outs", [(2, 3, 4), (3, 2, 9), (5, 7, 6), (1, 1, 1), (7, 3, 20)], ids=str)
-def test_adaptive_windows(outs: Three, dtype: Any, taken: list[str]) -> None:
+def test_adaptive_windows(outs: Three, dtype: Any, planning: Planning) -> None:
     """Longer and shorter ones, of one length, and more of them than elements."""
     sizes = (6, 5, 18)
     axes, shape = [Windows(n, o, adaptive=True) for n, o in zip(sizes, outs, strict=True)], (2, 3, *sizes)
@@ -169,7 +153,7 @@ WAYS = [
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_indices_that_went_astray(
-    way: Any, index_dtype: Any, taken: list[str], threads: None, beyond_caches: None
+    way: Any, index_dtype: Any, planning: Planning, threads: None, beyond_caches: None
 ) -> None:
     """One index names every other place of its volume in turn, or all name any: added where they point."""
     kernel, sizes, size, dtype, layout = way
@@ -188,13 +172,13 @@ def test_indices_that_went_astray(
         max_pool3d_backward(inputs[0], shape, inputs[1], size, out=out.array)
         assert_same_bits(np.ascontiguousarray(out.array), added_up(grad, indices, shape))
         out.assert_untouched()
-    assert set(taken) == {kernel}
+    assert set(planning.kernels) == {kernel}
 
 
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_the_first_bad_index_is_named(
-    way: Any, index_dtype: Any, taken: list[str], threads: None, beyond_caches: None
+    way: Any, index_dtype: Any, planning: Planning, threads: None, beyond_caches: None
 ) -> None:
     """Counted over planes, layers, rows and columns; no other element of any tensor is read or written."""
     kernel, sizes, size, dtype, layout = way
@@ -215,7 +199,7 @@ def test_the_first_bad_index_is_named(
         with pytest.raises(poolgrad.IndexRangeError, match=named):
             max_pool3d_backward(inputs[0], shape, inputs[1], size, out=out.array)
         out.assert_untouched()
-    assert set(taken) == {kernel}
+    assert set(planning.kernels) == {kernel}
 
 
 TILES = [
@@ -234,12 +218,10 @@ TILES = [
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_windows_that_touch(
-    dtype: Any, index_dtype: Any, streamed: bool, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_that_touch(dtype: Any, index_dtype: Any, streamed: bool, planning: Planning, threads: None) -> None:
     """Every remainder of layers, rows and columns, exact to the last byte."""
     if streamed:
-        monkeypatch.setattr(plan, "STREAM_FROM", 0)
+        planning.limit(last_cache=0)
     for (kernel, stride), windows, spare in itertools.product(TILES, (8, 9, 15, 16, 17), range(3)):
         sizes = tuple(o * s + min(spare, s - 1) for o, s in zip((3, 2, windows), stride, strict=True))
         shape = (2, 2, *sizes)
@@ -256,20 +238,19 @@ def test_windows_that_touch(
             assert_same_bits(np.ascontiguousarray(out.array), expected)
             out.assert_untouched()
             if dtype in HALVES and stride[2] == 2:
-                assert taken.pop() == "max_touching_pairs"
+                assert planning.plans.pop().kernel == "max_touching_pairs"
             elif (stride[0] == 1 and (layout == "plain" or dtype not in HALVES)) or (streamed and dtype not in HALVES):
-                assert taken.pop() == f"max_touching_{stride[2]}"
+                assert planning.plans.pop().kernel == f"max_touching_{stride[2]}"
             else:
-                assert taken.pop().startswith("scatter")
+                assert planning.plans.pop().kernel.startswith("scatter")
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("stride", [2, 3, 4])
-def test_rows_that_are_streamed(stride: int, dtype: Any, taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_are_streamed(stride: int, dtype: Any, planning: Planning) -> None:
     """Every length of a last group of windows, where memory can be streamed to, and where it can't; one thread, so that
     there are volumes with another one behind them and one without."""
-    monkeypatch.setattr(plan, "STREAM_FROM", 0)
-    monkeypatch.setattr(plan, "BYTES_PER_PART", 1 << 30)
+    planning.limit(last_cache=0, bytes_per_part=1 << 30)
     size = np.dtype(dtype).itemsize
     for width, index_dtype in itertools.product(range(stride * 8, stride * 8 + 34), INDEX_DTYPES):
         sizes = (5, 2 * stride + width % 2, width)
@@ -286,17 +267,15 @@ def test_rows_that_are_streamed(stride: int, dtype: Any, taken: list[str], monke
             assert_same_bits(out, expected)
             out[...] = 77
             assert (room == 77).all()
-        assert set(taken) == {f"max_touching_{stride}"}
+        assert set(planning.kernels) == {f"max_touching_{stride}"}
 
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
-def test_bands_of_layers(
-    dtype: Any, streamed: bool, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bands_of_layers(dtype: Any, streamed: bool, planning: Planning, threads: None) -> None:
     """Bands of one layer of windows, of some, and of all but the last; windows that overlap, touch, or leave out."""
     if streamed:
-        monkeypatch.setattr(plan, "STREAM_FROM", 0)
+        planning.limit(last_cache=0)
     geometries = ((3, 2, 1), (3, 1, 1), (5, 2, 2), (2, 1, 0), (1, 1, 0), (2, 5, 1), (7, 1, 3))
     for (kernel, stride, pad), sizes in itertools.product(geometries, ((9, 5, 5), (8, 7, 6))):
         numbers = ((kernel,) * 3, (stride,) * 3, (pad,) * 3)
@@ -305,17 +284,16 @@ def test_bands_of_layers(
         shape, area = (2, 2, *sizes), sizes[1] * sizes[2]
         for band, index_dtype in itertools.product((1, 3 * stride * area, (sizes[0] - 1) * area), INDEX_DTYPES):
             grad, indices = gradients_and_indices((2, 2), fixed(sizes, *numbers), dtype, index_dtype)
-            monkeypatch.setattr(plan_maximum, "BAND", min(band, math.prod(sizes) - 1))
-            forget_calls()
+            planning.limit(band=min(band, math.prod(sizes) - 1))
             out = Guarded(shape, dtype)
             max_pool3d_backward(grad, shape, indices, *numbers, out=out.array)
-            assert taken.pop() == "scatter_bands"
+            assert planning.plans.pop().kernel == "scatter_bands"
             assert_same_bits(out.array, added_up(grad, indices, shape))
             out.assert_untouched()
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_rows_of_layers(dtype: Any, taken: list[str], threads: None, beyond_caches: None) -> None:
+def test_rows_of_layers(dtype: Any, planning: Planning, threads: None, beyond_caches: None) -> None:
     """Windows that overlap, touch or leave out, along each axis; lines that are cleared end in the middle of rows."""
     along = ((3, 2, 1), (3, 1, 1), (2, 1, 0), (1, 1, 0), (2, 3, 1), (1, 2, 0), (3, 5, 1))
     for layers, rows, (depth, height), width in itertools.product(along, along, ((5, 7), (4, 6)), (17, 41)):
@@ -329,16 +307,16 @@ def test_rows_of_layers(dtype: Any, taken: list[str], threads: None, beyond_cach
         max_pool3d_backward(held[0], shape, held[1], *numbers, out=out.array)
         assert_same_bits(out.array, added_up(grad, indices, shape))
         out.assert_untouched()
-    assert set(taken) == {"scatter_layers"}
+    assert set(planning.kernels) == {"scatter_layers"}
 
 
-def test_windows_over_many_layers_are_cleared_ahead(taken: list[str], beyond_caches: None) -> None:
+def test_windows_over_many_layers_are_cleared_ahead(planning: Planning, beyond_caches: None) -> None:
     for layers, way in ((3, "scatter_layers"), (4, "scatter_dense")):
         sizes, numbers = (5, 9, 20), ((layers, 3, 3), (2, 2, 2))
         grad, indices = gradients_and_indices((1, 2), fixed(sizes, *numbers), np.float32, np.int32)
         got = max_pool3d_backward(grad, (1, 2, *sizes), indices, *numbers)
         assert_same_bits(got, added_up(grad, indices, (1, 2, *sizes)))
-        assert taken.pop() == way
+        assert planning.plans.pop().kernel == way
 
 
 def test_volumes_beyond_32_bits_are_scattered() -> None:
@@ -348,7 +326,7 @@ def test_volumes_beyond_32_bits_are_scattered() -> None:
     assert made.kernel == "scatter_dense"
 
 
-def described_plan(shape: tuple[int, ...], pooled: tuple[int, ...], kernel: int) -> plan.Plan:
+def described_plan(shape: tuple[int, ...], pooled: tuple[int, ...], kernel: int) -> Plan:
     """A plan of tensors that nobody has."""
     from poolgrad.base.dtypes import FLOAT32, INT64
     from poolgrad.base.products import ANY

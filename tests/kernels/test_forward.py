@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels.test_paths import with_limits
 from oracle import DTYPES, INDEX_DTYPES, LAYOUTS, Guarded, assert_same_bits
+from planning import Planning
 
 import poolgrad
 from poolgrad.operators import adaptive_max_pool2d, adaptive_max_pool3d, max_pool2d_with_indices, max_pool3d_with_argmax
-from poolgrad.plans import forward
 from poolgrad.run.calls import call, forget_calls
 from poolgrad.selftest import reference
 
@@ -59,10 +58,10 @@ SPREAD = [
 # Chunks, tiles and results of a vector or two; rows that are made anew each time; places of 64 bits.
 LIMITS: list[dict[str, int]] = [
     {},
-    {"CHUNK": 9, "TILE": 3, "RESULTS": 1},
-    {"MOST_ROWS_KEPT": 1},
-    {"CHUNK": 16, "MOST_ROWS_KEPT": 0},
-    {"LARGEST_PLANE": 3},
+    {"chunk": 9, "tile": 3, "results": 1},
+    {"rows_kept": 1},
+    {"chunk": 16, "rows_kept": 0},
+    {"largest_plane": 3},
 ]
 
 
@@ -108,10 +107,8 @@ def threads() -> Iterator[None]:
 
 @pytest.mark.parametrize("case", PLANES + DEEP + SPREAD, ids=str)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_windows_and_limits(case: Any, limits: dict[str, int], monkeypatch: Any) -> None:
-    for name, value in limits.items():
-        monkeypatch.setattr(forward, name, value)
-    with_limits(monkeypatch, {"BYTES_PER_PART": 1})
+def test_windows_and_limits(case: Any, limits: dict[str, int], planning: Planning) -> None:
+    planning.use(bytes_per_part=1, **limits)
     for number in (1, 3):
         poolgrad.set_num_threads(number)
         forget_calls()
@@ -161,21 +158,12 @@ def test_all_of_a_window_is_one_value() -> None:
         assert indices.item() == place
 
 
-def test_scratch_is_bounded() -> None:
+def test_scratch_is_bounded(planning: Planning) -> None:
     """Windows whose rows lie far apart, on rows that are long."""
     case = ((1, 3000), (31, 3), (1, 1), (15, 1), (100, 1), False)
     x = np.zeros((1, 1, 3001, 3000), np.float32)
-    made = []
-    original = forward.Plan
-
-    def recorded(*arguments: Any) -> Any:
-        made.append(original(*arguments))
-        return made[-1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forward, "Plan", recorded)
-        forget_calls()
-        poolgrad.max_pool2d_with_indices(x, case[1], 1, case[3], case[4])
+    poolgrad.max_pool2d_with_indices(x, case[1], 1, case[3], case[4])
+    made = planning.plans
     assert made
     assert made[0].scratch_bytes <= 64 << 20
     assert made[0].part_bytes <= 2 << 20

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from kernels.test_paths import recording
+from kernels.test_paths import Use
 from oracle import DTYPES, FLOAT32, FLOAT64, LAYOUTS, Guarded, assert_same_bits
+from planning import Planning
 
 import poolgrad
 from poolgrad.contract.engine import Call
@@ -19,7 +20,6 @@ from poolgrad.contract.parameters import OUTPUT_SIZE, POOLED
 from poolgrad.contract.pooling import adaptive_windows
 from poolgrad.operators.avg_pool2d import OPERATOR, OUT
 from poolgrad.plans import forward
-from poolgrad.plans import plan as plans
 from poolgrad.run.calls import call, forget_calls
 from poolgrad.selftest import reference
 
@@ -120,20 +120,19 @@ DEEP: list[Case] = [
     Adaptive((2, 3, 3), (3, 2, 5)),
 ]
 # Eight planes at a time: chunks, tiles and results of a vector or two; rows that are made anew each time.
-LANES_ONLY = {"NARROWEST_ALONG_ROWS": 2**40, "NARROWEST_OF_FEW_PLANES": 2**40}
+LANES_ONLY: Use = {"ways": ["lanes"]}
 # Along rows: any width and any depth, strides and tiles; streamed where that is possible.
-ALONG_ROWS = {"NARROWEST_ALONG_ROWS": 1, "NARROWEST_OF_FEW_PLANES": 1, "MOST_ROWS_ALONG": 2**11, "FEW_PLANES": 2**40}
-ALONG_ROWS |= {"LARGEST_STRIDE_ALONG_ROWS": 8}
-LIMITS: list[dict[str, int]] = [
+ALONG_ROWS: Use = {"ways": ["along rows"]}
+LIMITS: list[Use] = [
     {},
     LANES_ONLY,
-    LANES_ONLY | {"CHUNK": 9, "TILE": 3, "RESULTS": 1},
-    LANES_ONLY | {"MOST_ROWS_KEPT": 1},
-    LANES_ONLY | {"CHUNK": 16, "MOST_ROWS_KEPT": 0},
+    LANES_ONLY | {"chunk": 9, "tile": 3, "results": 1},
+    LANES_ONLY | {"rows_kept": 1},
+    LANES_ONLY | {"chunk": 16, "rows_kept": 0},
     ALONG_ROWS,
-    ALONG_ROWS | {"TILE_ALONG_ROWS": 5},
-    ALONG_ROWS | {"TILE_ALONG_ROWS": 16, "STREAM_FROM": 0},
-    ALONG_ROWS | {"STREAM_FROM": 0},
+    ALONG_ROWS | {"tile_along_rows": 5},
+    ALONG_ROWS | {"tile_along_rows": 16, "last_cache": 0},
+    ALONG_ROWS | {"last_cache": 0},
 ]
 
 
@@ -183,16 +182,10 @@ def threads() -> Iterator[None]:
     poolgrad.set_num_threads(before)
 
 
-def set_limits(monkeypatch: Any, limits: dict[str, int]) -> None:
-    for name, value in limits.items():
-        monkeypatch.setattr(forward if hasattr(forward, name) else plans, name, value)
-    forget_calls()  # verdicts made under other limits
-
-
 @pytest.mark.parametrize("case", PLANES + DEEP, ids=str)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_windows_and_limits(case: Case, limits: dict[str, int], monkeypatch: Any) -> None:
-    set_limits(monkeypatch, limits | {"BYTES_PER_PART": 1})
+def test_windows_and_limits(case: Case, limits: Use, planning: Planning) -> None:
+    planning.use(bytes_per_part=1, **limits)
     for number in (1, 3):
         poolgrad.set_num_threads(number)
         forget_calls()
@@ -203,8 +196,9 @@ def test_windows_and_limits(case: Case, limits: dict[str, int], monkeypatch: Any
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("case", [PLANES[1], PLANES[2], PLANES[7], PLANES[18], *DEEP[1:3]], ids=str)
 @pytest.mark.parametrize("limits", [{}, ALONG_ROWS], ids=["usual", "along rows"])
-def test_types_and_layouts(case: Case, dtype: Any, limits: dict[str, int], monkeypatch: Any) -> None:
-    set_limits(monkeypatch, limits | {"ASK_FROM": 0, "LONG_PIXEL": 0})
+def test_types_and_layouts(case: Case, dtype: Any, limits: Use, planning: Planning) -> None:
+    planning.use(**limits)
+    planning.limit(long_pixel=0, second_cache=planning.limits.second_cache)
     for channels in (3, 9, 16):
         for layout in LAYOUTS:
             for layouts in ((layout, layout), (layout, "plain"), ("plain", layout)):
@@ -214,8 +208,8 @@ def test_types_and_layouts(case: Case, dtype: Any, limits: dict[str, int], monke
 @pytest.mark.parametrize("limits", [{}, LANES_ONLY, ALONG_ROWS], ids=["usual", "lanes", "along rows"])
 @pytest.mark.parametrize("case", PLANES[:4], ids=str)
 @pytest.mark.parametrize("layout", ["plain", "channels last", "every second"])
-def test_self_is_rounded_first(case: Any, layout: str, limits: dict[str, int], monkeypatch: Any) -> None:
-    set_limits(monkeypatch, limits)
+def test_self_is_rounded_first(case: Any, layout: str, limits: Use, planning: Planning) -> None:
+    planning.use(**limits)
     x = numbers((2, 9, *case.sizes), FLOAT32)
     with np.errstate(invalid="ignore", over="ignore"):
         wanted = expected(x.astype(np.float16).astype(np.float32), case)
@@ -245,9 +239,8 @@ def test_self_is_rounded_first(case: Any, layout: str, limits: dict[str, int], m
         ((1, 7, 7, 7), "plain", {"kernel_size": 7, "padding": 0}, "pool_average_whole_planes"),
     ],
 )
-def test_which_kernel(shape: Any, layout: str, options: Any, kernel: str, monkeypatch: Any) -> None:
-    made = recording(monkeypatch)
-    forget_calls()
+def test_which_kernel(shape: Any, layout: str, options: Any, kernel: str, planning: Planning) -> None:
+    made = planning.recording()
     windows = {"kernel_size": 3, "stride": 1, "padding": 1} | options
     poolgrad.avg_pool2d(Guarded(shape, FLOAT32, layout).array, **windows)
     assert [plan.kernel for plan in made] == [kernel]
@@ -303,7 +296,7 @@ def test_scratch_is_bounded(case: Any, threads: int) -> None:
     x = np.broadcast_to(np.float32(0), (8, 8, *case.sizes))
     made: list[Any] = []
 
-    def planned(call: Call, threads_asked: int) -> Any:
+    def planned(call: Call, *_: object) -> Any:
         made.append(forward.plan_average(call, threads))
         raise InterruptedError  # enough is known
 

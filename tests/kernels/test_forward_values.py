@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernels.test_paths import with_limits
 from oracle import DTYPES, LAYOUTS, Guarded, OnlyDLPack, assert_same_bits
+from planning import Planning
 
 import poolgrad
 from poolgrad.operators.max_pool import INTEGERS
-from poolgrad.plans import forward
 from poolgrad.run.calls import forget_calls
 from poolgrad.selftest import reference
 
@@ -38,9 +37,9 @@ CASES = [
 # Chunks, tiles and results of a vector or two; rows that are made anew each time.
 LIMITS: list[dict[str, int]] = [
     {},
-    {"CHUNK": 9, "TILE": 3, "RESULTS": 1},
-    {"MOST_ROWS_KEPT": 1},
-    {"CHUNK": 16, "MOST_ROWS_KEPT": 0},
+    {"chunk": 9, "tile": 3, "results": 1},
+    {"rows_kept": 1},
+    {"chunk": 16, "rows_kept": 0},
 ]
 ALL_TYPES = (*DTYPES, *map(np.dtype, INTEGERS))
 
@@ -78,10 +77,8 @@ def threads() -> Iterator[None]:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_windows_and_limits(case: Any, limits: dict[str, int], monkeypatch: Any) -> None:
-    for name, value in limits.items():
-        monkeypatch.setattr(forward, name, value)
-    with_limits(monkeypatch, {"BYTES_PER_PART": 1})
+def test_windows_and_limits(case: Any, limits: dict[str, int], planning: Planning) -> None:
+    planning.use(bytes_per_part=1, **limits)
     for number in (1, 3):
         poolgrad.set_num_threads(number)
         forget_calls()
@@ -101,7 +98,8 @@ def test_types_and_layouts(dtype: np.dtype[Any]) -> None:
 
 @pytest.mark.parametrize("dtype", ALL_TYPES, ids=str)
 def test_channels_side_by_side(dtype: np.dtype[Any]) -> None:
-    """Some vectors of them at once, single ones, the last one laid back or not full; windows of padding only go another way."""
+    """Some vectors of them at once, single ones, the last one laid back or not full; windows of padding only go another
+    way."""
     for case in CASES:
         for channels in (2, 3, 5, 7, 8, 37, 64):
             check(case, (2, channels), dtype, ("channels last", "channels last"))

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from kernels.test_forward import PLANES, numbers
-from kernels.test_paths import recording, with_limits
 from oracle import DTYPES, LAYOUTS, Guarded, assert_same_bits
+from planning import Planning
 
 import poolgrad
 from poolgrad.kernels.runtime.task import CONTROL
-from poolgrad.plans import mask as planning
-from poolgrad.plans import plan as plans
 from poolgrad.run import execute
 from poolgrad.selftest import reference
 
@@ -34,7 +32,7 @@ CASES += [
     ((3, 50), (2, 7), (1, 1), (1, 3), False),
 ]
 # Outputs that are made at once, of the forward pass and of its gradient.
-LIMITS: list[dict[str, int]] = [{}, {"TILE": 3, "MOST_WINDOWS_AT_ONCE": 5}, {"TILE": 1, "MOST_WINDOWS_AT_ONCE": 1}]
+LIMITS: list[dict[str, int]] = [{}, {"tile": 3, "windows_at_once": 5}, {"tile": 1, "windows_at_once": 1}]
 
 
 @pytest.fixture(autouse=True)
@@ -42,14 +40,6 @@ def threads() -> Iterator[None]:
     before = poolgrad.get_num_threads()
     yield
     poolgrad.set_num_threads(before)
-
-
-def with_tiles(monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> None:
-    """Every unit may be a part of its own, and rows and planes are made in pieces."""
-    monkeypatch.setattr(plans, "BYTES_PER_PART", 1)
-    for name, value in limits.items():
-        monkeypatch.setattr(planning, name, value)
-    with_limits(monkeypatch, {})
 
 
 def wanted(x: Array, case: Any, product: str | None) -> tuple[Array, Array]:
@@ -89,11 +79,9 @@ def gradients(shape: tuple[int, ...], dtype: Any) -> Array:
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize("product", [None, INFERENCE])
-def test_windows_and_limits(
-    case: Any, limits: dict[str, int], product: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_and_limits(case: Any, limits: dict[str, int], product: str | None, planning: Planning) -> None:
     """Values and every byte of the mask, with NaN, infinities and equal numbers; 17 channels are two groups."""
-    with_tiles(monkeypatch, limits)
+    planning.use(bytes_per_part=1, **limits)
     for lead in ((17,), (2, 3)):
         x = numbers((*lead, *case[0]), FLOAT32)
         values, mask = wanted(x, case, product)
@@ -109,8 +97,8 @@ def test_windows_and_limits(
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("product", [None, TRAINING])
-def test_layouts_and_types(layout: str, product: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_tiles(monkeypatch, {})
+def test_layouts_and_types(layout: str, product: str | None, planning: Planning) -> None:
+    planning.use(bytes_per_part=1)
     for dtype in DTYPES if product is None else (FLOAT32, FLOAT16):
         for case in (CASES[1], CASES[-4]):
             x = numbers((2, 9, *case[0]), dtype)
@@ -126,11 +114,9 @@ def test_layouts_and_types(layout: str, product: str | None, monkeypatch: pytest
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize("layout", ["plain", "every second", "fortran"])
-def test_gradients_are_those_of_indices(
-    case: Any, limits: dict[str, int], layout: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gradients_are_those_of_indices(case: Any, limits: dict[str, int], layout: str, planning: Planning) -> None:
     """Bit for bit; the mask may be any view."""
-    with_tiles(monkeypatch, limits)
+    planning.use(bytes_per_part=1, **limits)
     for lead in ((17,), (2, 3)):
         x = numbers((*lead, *case[0]), FLOAT32)
         values, indices = indices_of(x, case)
@@ -148,11 +134,9 @@ def test_gradients_are_those_of_indices(
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("layout", ["plain", "every second", "fortran"])
 @pytest.mark.parametrize("dtype", [FLOAT32, FLOAT16], ids=str)
-def test_gradients_of_masks_of_bits(
-    case: Any, layout: str, dtype: np.dtype[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gradients_of_masks_of_bits(case: Any, layout: str, dtype: np.dtype[Any], planning: Planning) -> None:
     """On the training series float32 is rounded to float16 before and after the sums."""
-    with_tiles(monkeypatch, {"MOST_WINDOWS_AT_ONCE": 7})
+    planning.use(bytes_per_part=1, windows_at_once=7)
     x = numbers((2, 17, *case[0]), dtype)
     values, mask = pool(x, case, TRAINING)
     given = reference.rounded_to(reference.FLOAT16, x) if dtype == FLOAT32 else x
@@ -183,8 +167,8 @@ def test_gradients_in_every_layout_and_type(layout: str, product: str | None) ->
         out.assert_untouched()
 
 
-def test_a_contiguous_mask_of_places_is_planned_as_indices_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = recording(monkeypatch)
+def test_a_contiguous_mask_of_places_is_planned_as_indices_are(planning: Planning) -> None:
+    made = planning.recording()
     case = CASES[0]
     x = numbers((2, 3, *case[0]), FLOAT32)
     values, mask = pool(x, case, A2)
@@ -345,9 +329,9 @@ def test_an_empty_batch(product: str | None) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 3])
-def test_being_watched_changes_no_bit(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_being_watched_changes_no_bit(number: int, planning: Planning, monkeypatch: pytest.MonkeyPatch) -> None:
     """A watched run enters its kernel again and again, and clears what that leaves."""
-    with_tiles(monkeypatch, {"TILE": 5})
+    planning.use(bytes_per_part=1, tile=5)
     poolgrad.set_num_threads(number)
     monkeypatch.setattr(execute, "SURELY_QUICK", 0)
     monkeypatch.setattr(execute, "QUICK_SECONDS", -1.0)
@@ -361,8 +345,8 @@ def test_being_watched_changes_no_bit(number: int, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("product", [A2, INFERENCE])
-def test_a_run_that_shall_stop_writes_nothing(product: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, case = recording(monkeypatch), CASES[1]
+def test_a_run_that_shall_stop_writes_nothing(product: str, planning: Planning) -> None:
+    made, case = planning.recording(), CASES[1]
     x = numbers((2, 17, *case[0]), FLOAT32)
     values, mask = pool(x, case, product)
     control = np.zeros(1, CONTROL)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -16,6 +17,7 @@ from document import T
 from documents.max_pool2d_with_indices_backward import DOCUMENT as MAX
 from kernels.test_paths import channels_last, described
 from oracle import DTYPES, HALVES, INDEX_DTYPES, Guarded, assert_same_bits
+from planning import Planning
 
 import poolgrad
 from poolgrad.base.products import ANY
@@ -23,34 +25,18 @@ from poolgrad.base.windows import pooled_size
 from poolgrad.contract.engine import prepare
 from poolgrad.operators import REGISTRY
 from poolgrad.plans import maximum as plan_maximum
-from poolgrad.plans import plan
 from poolgrad.run.calls import forget_calls
 
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
+LARGE: dict[str, Any] = {"ways": ["blocks of pixels"], "avoided": ["sparse"], "bytes_per_part": 1}
 
-@pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The kernels of all plans that are made from now on, and no verdict is kept from before.
 
-    What is small enough for a test would go other ways than what is large: here ways are those of large tensors.
-    """
-    kernels: list[str] = []
-    monkeypatch.setattr(plan_maximum, "SPARSE", 1 << 60)
-    monkeypatch.setattr(plan_maximum, "SPARSE_IN_CACHE", 1 << 60)
-    monkeypatch.setattr(plan_maximum, "OVERLAPPING_BLOCKS_FROM", 0)
-    original = poolgrad.run.prepared.prepare
-
-    def watch(*arguments: Any) -> plan.Plan:
-        made = original(*arguments)
-        kernels.append(made.kernel)
-        return made
-
-    monkeypatch.setattr(poolgrad.run.prepared, "prepare", watch)
-    forget_calls()
-    monkeypatch.setattr(plan, "BYTES_PER_PART", 1)
-    return kernels
+@pytest.fixture(autouse=True)
+def ways_of_large_tensors(planning: Planning) -> None:
+    """What is small enough for a test would go other ways than what is large: here ways are those of large tensors."""
+    planning.use(**LARGE)
 
 
 @pytest.fixture
@@ -92,18 +78,14 @@ def pixels_of(dtype: Any) -> str:
     return "scatter_channels_last_16_bits" if dtype in HALVES else "scatter_channels_last"
 
 
-def by_scatter(monkeypatch: pytest.MonkeyPatch, taken: list[str], *arguments: Any) -> Array:
-    """The same call with the other ways closed."""
-    with monkeypatch.context() as closed:
-        forget_calls()
-        closed.setattr(plan_maximum, "LARGEST_TILE", 0)
-        closed.setattr(plan_maximum, "SHORTEST_ROW", plan_maximum.NARROWEST_ROW)
-        closed.setattr(plan_maximum, "BLOCKS", ())
-        closed.setattr(plan_maximum, "SPARSE", 1 << 60)
-        closed.setattr(plan_maximum, "BAND", 1 << 60)
-        answer: Array = poolgrad.max_pool2d_with_indices_backward(*arguments)
+def by_scatter(planning: Planning, *arguments: Any) -> Array:
+    """The same call, gradient by gradient; then all goes on as before."""
+    used = planning.ways
+    planning.ways = ["dense", "channels last", "scatter"]
+    answer: Array = poolgrad.max_pool2d_with_indices_backward(*arguments)
+    planning.ways = used
     forget_calls()
-    assert taken.pop().startswith("scatter")
+    assert planning.plans.pop().kernel.startswith("scatter")
     return answer
 
 
@@ -113,19 +95,17 @@ TILES = [(2, 2), (3, 3), (4, 4), (1, 2), (2, 3), (3, 4)]
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_windows_that_touch(
-    dtype: Any, index_dtype: Any, streamed: bool, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_that_touch(dtype: Any, index_dtype: Any, streamed: bool, planning: Planning, threads: None) -> None:
     """Every remainder of rows and columns, exact to the last byte, straight to the output and through scratch."""
     if streamed:
-        monkeypatch.setattr(plan, "STREAM_FROM", 0)
+        planning.limit(last_cache=0)
     for (kernel, stride), windows, spare in itertools.product(TILES, (8, 9, 15, 16, 17, 23), range(4)):
         if spare >= kernel:
             continue
         shape = (2, 2, 3 * stride + (spare + 1) % kernel, windows * stride + spare)
         grad, indices = gradients_and_indices(shape, dtype, index_dtype, kernel, stride, 0, False)
         arguments = (grad, shape, indices, kernel, stride)
-        expected = by_scatter(monkeypatch, taken, *arguments)
+        expected = by_scatter(planning, *arguments)
         for layout in ("plain", "misaligned", "cropped"):
             out = Guarded(shape, dtype, layout)
             if layout == "misaligned" and spare:
@@ -135,19 +115,23 @@ def test_windows_that_touch(
             out.assert_untouched()
             tiled = layout == "plain" or dtype not in HALVES
             pairs = stride == 2 and dtype in HALVES
-            assert taken.pop() == ("max_touching_pairs" if pairs else f"max_touching_{stride}" if tiled else "scatter")
+            assert planning.plans.pop().kernel == (
+                "max_touching_pairs" if pairs else f"max_touching_{stride}" if tiled else "scatter"
+            )
 
 
-def test_long_rows_that_touch(taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_rows_that_touch(planning: Planning) -> None:
     """More than scratch gathers before it writes; in float16 a part of a cache line is left each time."""
-    monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    planning.limit(last_cache=0)
     for dtype, width, kernel in itertools.product(DTYPES, (1023, 1025, 2048, 3001), (2, 3)):
         shape = (1, 3, 10, width)
         grad, indices = gradients_and_indices(shape, dtype, np.int64, kernel, kernel, 0, False)
-        expected = by_scatter(monkeypatch, taken, grad, shape, indices, kernel)
+        expected = by_scatter(planning, grad, shape, indices, kernel)
         out = Guarded(shape, dtype)
         poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, kernel, out=out.array)
-        assert taken.pop() == ("max_touching_pairs" if kernel == 2 and dtype in HALVES else f"max_touching_{kernel}")
+        assert planning.plans.pop().kernel == (
+            "max_touching_pairs" if kernel == 2 and dtype in HALVES else f"max_touching_{kernel}"
+        )
         assert_same_bits(out.array, expected)
         out.assert_untouched()
 
@@ -164,34 +148,28 @@ def beginning_at(values: Array, offset: int) -> Array:
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=str)
 @pytest.mark.parametrize("stride", [2, 3, 4])
-def test_rows_that_are_streamed(
-    stride: int, dtype: Any, index_dtype: Any, taken: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_are_streamed(stride: int, dtype: Any, index_dtype: Any, planning: Planning) -> None:
     """Every length of a last group of windows, where memory can be streamed to, and where it can't; one thread, so that
     there are planes with another one behind them and a plane without."""
-    monkeypatch.setattr(plan, "STREAM_FROM", 0)
-    monkeypatch.setattr(plan, "BYTES_PER_PART", 1 << 30)
+    planning.limit(last_cache=0, bytes_per_part=1 << 30)
     for width in range(stride * 8, stride * 8 + 34):
         shape = (2, 2, 2 * stride + width % 2, width)
         grad, indices = gradients_and_indices(shape, dtype, index_dtype, stride, stride, 0, False)
-        expected = by_scatter(monkeypatch, taken, grad, shape, indices, stride)
+        expected = by_scatter(planning, grad, shape, indices, stride)
         for offset in (16, 24):
             out = beginning_at(np.full(shape, 77, dtype), offset)
             poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, stride, out=out)
             assert_same_bits(out, expected)
-        assert taken == [f"max_touching_{stride}"]
-        taken.clear()
+        assert planning.kernels == [f"max_touching_{stride}"]
+        planning.plans.clear()
 
 
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("width", [28, 44])
-def test_windows_behind_a_row_are_not_taken_for_its_own(
-    width: int, index_dtype: Any, taken: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_behind_a_row_are_not_taken_for_its_own(width: int, index_dtype: Any, planning: Planning) -> None:
     """The last row of a plane is streamed together with the first windows of the next plane. The first of these names
     every place of its own plane in turn. One or two columns of each plane are in no window and stay zero."""
-    monkeypatch.setattr(plan, "STREAM_FROM", 0)
-    monkeypatch.setattr(plan, "BYTES_PER_PART", 1 << 30)
+    planning.limit(last_cache=0, bytes_per_part=1 << 30)
     shape = (1, 3, 3, width)
     grad, good = gradients_and_indices(shape, np.float32, index_dtype, 3, 3, 0, False)
     grad = np.arange(1, grad.size + 1, dtype=np.float32).reshape(grad.shape)
@@ -203,44 +181,42 @@ def test_windows_behind_a_row_are_not_taken_for_its_own(
         out = beginning_at(np.full(shape, 77, np.float32), 16)
         poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, 3, out=out)
         assert_same_bits(out, expected.reshape(shape))
-    assert taken == ["max_touching_3"]
+    assert planning.kernels == ["max_touching_3"]
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_gradients_of_16_bits_as_words(streamed: bool, taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradients_of_16_bits_as_words(streamed: bool, planning: Planning) -> None:
     """Every number there is: zeros lose their sign and NaN is quiet, as in a sum."""
     if streamed:
-        monkeypatch.setattr(plan, "STREAM_FROM", 0)
+        planning.limit(last_cache=0)
     for dtype, index_dtype in itertools.product(HALVES, INDEX_DTYPES):
         shape = (1, 1, 512, 512)
         grad = np.arange(2**16, dtype=np.uint16).view(dtype).reshape(1, 1, 256, 256)
         indices = gradients_and_indices(shape, dtype, index_dtype, 2, 2, 0, False)[1]
-        expected = by_scatter(monkeypatch, taken, grad, shape, indices, 2)
+        expected = by_scatter(planning, grad, shape, indices, 2)
         out = beginning_at(np.full(shape, 77, dtype), 16)
         poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, 2, out=out)
-        assert taken.pop() == "max_touching_pairs"
+        assert planning.plans.pop().kernel == "max_touching_pairs"
         assert_same_bits(out, expected)
 
 
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=str)
-def test_rows_of_windows_shorter_than_a_vector(
-    dtype: Any, index_dtype: Any, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_of_windows_shorter_than_a_vector(dtype: Any, index_dtype: Any, planning: Planning, threads: None) -> None:
     """Each length that is laid so, and 4, the shortest that could be; planes that one thread has, and that three share.
 
     What lies beside gradients and indices is NaN and -1; nothing beside the output is written.
     """
-    monkeypatch.setattr(plan_maximum, "SHORTEST_ROW", 4)
+    planning.ways = ["touching in short rows"]
     planes = ((1, 1), (1, 2), (1, 5), (3, 7))
     for kernel, windows, rows, outer in itertools.product((1, 2), (4, 5, 6, 7), (2, 3, 4, 7), planes):
         shape = (*outer, 2 * rows, 2 * windows)
         grad, indices = gradients_and_indices(shape, dtype, index_dtype, kernel, 2, 0, False)
-        expected = by_scatter(monkeypatch, taken, grad, shape, indices, kernel, 2)
+        expected = by_scatter(planning, grad, shape, indices, kernel, 2)
         held = [Guarded.holding(values).array for values in (grad, indices)]
         out = Guarded(shape, dtype)
         poolgrad.max_pool2d_with_indices_backward(held[0], shape, held[1], kernel, 2, out=out.array)
-        assert taken.pop() == "max_touching_short_rows"
+        assert planning.plans.pop().kernel == "max_touching_short_rows"
         assert_same_bits(out.array, expected)
         out.assert_untouched()
 
@@ -258,52 +234,50 @@ SCATTERED = [
 
 
 @pytest.mark.parametrize("case", SCATTERED, ids=lambda case: case[0])
-def test_short_rows_that_are_scattered(case: Any, taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_rows_that_are_scattered(case: Any, planning: Planning) -> None:
     """What rows laid one over the other need, and these do not have."""
     _, shape, dtype, kernel, pad, apart = case
     grad, indices = gradients_and_indices(shape, dtype, np.int64, kernel, kernel, pad, False)
-    expected = by_scatter(monkeypatch, taken, grad, shape, indices, kernel, kernel, pad)
+    expected = by_scatter(planning, grad, shape, indices, kernel, kernel, pad)
     out = np.empty((shape[0], apart * shape[1], *shape[2:]), dtype)[:, ::apart]
     poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, kernel, kernel, pad, out=out)
-    assert taken == ["scatter_dense"]
+    assert planning.kernels == ["scatter_dense"]
     assert_same_bits(np.ascontiguousarray(out), expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_adaptive_windows_of_one_length(dtype: Any, taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adaptive_windows_of_one_length(dtype: Any, planning: Planning) -> None:
     shape = (2, 3, 12, 36)
     grad, indices = gradients_and_indices(shape, dtype, np.int32, 3, 3, 0, False)
-    expected = by_scatter(monkeypatch, taken, grad, shape, indices, 3)
+    expected = by_scatter(planning, grad, shape, indices, 3)
     assert_same_bits(poolgrad.adaptive_max_pool2d_backward(grad, shape, indices), expected)
-    assert taken.pop() == "max_touching_3"
+    assert planning.plans.pop().kernel == "max_touching_3"
     shape = (2, 3, 14, 14)
     grad, indices = gradients_and_indices(shape, dtype, np.int32, 2, 2, 0, False)
-    expected = by_scatter(monkeypatch, taken, grad, shape, indices, 2)
+    expected = by_scatter(planning, grad, shape, indices, 2)
     assert_same_bits(poolgrad.adaptive_max_pool2d_backward(grad, shape, indices), expected)
-    assert taken.pop() == ("scatter_dense" if dtype in HALVES else "max_touching_short_rows")
+    assert planning.plans.pop().kernel == ("scatter_dense" if dtype in HALVES else "max_touching_short_rows")
 
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
-def test_bands_of_a_plane(
-    dtype: Any, index_dtype: Any, streamed: bool, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bands_of_a_plane(dtype: Any, index_dtype: Any, streamed: bool, planning: Planning, threads: None) -> None:
     """Bands of one row of windows, of some, and of all but the last; windows that overlap, touch, or leave rows out."""
     if streamed:
-        monkeypatch.setattr(plan, "STREAM_FROM", 0)
+        planning.limit(last_cache=0)
     geometries = ((3, 2, 1), (3, 1, 1), (5, 2, 2), (2, 1, 0), (1, 1, 0), (2, 5, 1), (6, 5, 3), (7, 1, 3))
     for (kernel, stride, pad), width, height, ceil in itertools.product(geometries, (7, 40), (8, 23), (False, True)):
         shape = (2, 2, height, width)
         grad, indices = gradients_and_indices(shape, dtype, index_dtype, kernel, stride, pad, ceil)
         arguments = (grad, shape, indices, kernel, stride, pad, 1, ceil)
-        expected = by_scatter(monkeypatch, taken, *arguments)
+        expected = by_scatter(planning, *arguments)
         for band in (1, min(3 * stride, height - 2) * width, (height - 1) * width):
-            monkeypatch.setattr(plan_maximum, "BAND", band)
-            forget_calls()
+            planning.limit(band=band)
+            planning.ways = ["bands"]
             out = Guarded(shape, dtype)
             poolgrad.max_pool2d_with_indices_backward(*arguments, out=out.array)
-            assert taken.pop() == "scatter_bands"
+            assert planning.plans.pop().kernel == "scatter_bands"
             assert_same_bits(out.array, expected)
             out.assert_untouched()
 
@@ -312,7 +286,7 @@ PIXELS = [(1, 1, 0), (2, 2, 0), (2, 2, 1), (3, 2, 1), (3, 2, 0), (3, 1, 1), (2, 
 
 
 def assert_same_over_channels_side_by_side(
-    expected: Array, taken: list[str], kernel: str, grad: Array, indices: Array, *numbers: Any
+    expected: Array, planning: Planning, kernel: str, grad: Array, indices: Array, *numbers: Any
 ) -> None:
     """By that kernel: to an output that is one run of memory, and to one with gaps between its rows."""
     number, channels, height, width = expected.shape
@@ -324,7 +298,7 @@ def assert_same_over_channels_side_by_side(
         poolgrad.max_pool2d_with_indices_backward(
             channels_last(grad), expected.shape, channels_last(indices), *numbers, out=out
         )
-        assert taken.pop() == kernel
+        assert planning.plans.pop().kernel == kernel
         assert_same_bits(np.ascontiguousarray(out), expected)
         out[:] = 77
         assert (room == 77).all()
@@ -334,24 +308,22 @@ def assert_same_over_channels_side_by_side(
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_channels_that_lie_side_by_side(
-    dtype: Any, index_dtype: Any, streamed: bool, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
+    dtype: Any, index_dtype: Any, streamed: bool, planning: Planning, threads: None
 ) -> None:
     """Images split between threads, rows with gaps between them, windows cut off at every border; sums of halves for
     all channels at once, and for some."""
     if streamed:
-        monkeypatch.setattr(plan, "STREAM_FROM", 0)
-    monkeypatch.setattr(plan_maximum, "BLOCKS", ())
+        planning.limit(last_cache=0)
+    planning.ways = ["channels last"]
     sizes = ((7, 5), (6, 8), (1, 9), (8, 3))
     for (kernel, stride, pad), size, channels, ceil in itertools.product(PIXELS, sizes, (3, 8, 40), (False, True)):
         shape = (2, channels, max(size[0], kernel), max(size[1], kernel))
         grad, indices = gradients_and_indices(shape, dtype, index_dtype, kernel, stride, pad, ceil)
         numbers = (kernel, stride, pad, 1, ceil)
-        expected = by_scatter(monkeypatch, taken, grad, shape, indices, *numbers)
+        expected = by_scatter(planning, grad, shape, indices, *numbers)
         for room in (1 << 20, 4 * 7 * shape[2] * shape[3], 0):
-            monkeypatch.setattr(plan_maximum, "SUMS_AT_ONCE", room)
-            monkeypatch.setattr(plan_maximum, "MOST_SUMS", room)
-            forget_calls()
-            assert_same_over_channels_side_by_side(expected, taken, pixels_of(dtype), grad, indices, *numbers)
+            planning.limit(second_cache=room, most_sums=room)
+            assert_same_over_channels_side_by_side(expected, planning, pixels_of(dtype), grad, indices, *numbers)
             if dtype not in HALVES:
                 break
 
@@ -363,22 +335,20 @@ FLOATS = [dtype for dtype in DTYPES if dtype not in HALVES]
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_blocks_of_pixels(
-    dtype: Any, index_dtype: Any, streamed: bool, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_of_pixels(dtype: Any, index_dtype: Any, streamed: bool, planning: Planning, threads: None) -> None:
     """With and without blocks between the borders, half a block at the end, all channels at once and some at a time."""
     if streamed:
-        monkeypatch.setattr(plan, "STREAM_FROM", 0)
+        planning.limit(last_cache=0)
     sizes = ((3, 3), (4, 11), (7, 12), (10, 5))
     for (kernel, stride, pad), size, ceil, at_once in itertools.product(BLOCKS, sizes, (False, True), (16, 512)):
-        monkeypatch.setattr(plan_maximum, "MOST_CHANNELS_AT_ONCE", at_once)
+        planning.limit(channels_at_once=at_once)
         shape = (2, 40, *size)
         grad, indices = gradients_and_indices(shape, dtype, index_dtype, kernel, stride, pad, ceil)
         numbers = (kernel, stride, pad, 1, ceil)
-        expected = by_scatter(monkeypatch, taken, grad, shape, indices, *numbers)
+        expected = by_scatter(planning, grad, shape, indices, *numbers)
         forget_calls()
         name = blocks_of(kernel, stride, dtype)
-        assert_same_over_channels_side_by_side(expected, taken, name, grad, indices, *numbers)
+        assert_same_over_channels_side_by_side(expected, planning, name, grad, indices, *numbers)
 
 
 def test_the_usual_windows_have_blocks() -> None:
@@ -387,7 +357,7 @@ def test_the_usual_windows_have_blocks() -> None:
 
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("window", BLOCKS, ids=str)
-def test_every_window_of_a_block_may_name_every_place(window: Any, index_dtype: Any, taken: list[str]) -> None:
+def test_every_window_of_a_block_may_name_every_place(window: Any, index_dtype: Any, planning: Planning) -> None:
     """One image for each of them, in which all other indices are where they should be."""
     kernel, stride, pad = window
     grad, indices = gradients_and_indices((1, 8, 5, 6), np.float32, index_dtype, kernel, stride, pad, False)
@@ -401,13 +371,13 @@ def test_every_window_of_a_block_may_name_every_place(window: Any, index_dtype: 
     np.add.at(expected, (image[:, None, None], np.arange(8)[None, :, None], flat), grad.reshape(flat.shape))
     x, where = channels_last(np.full(shape, 77, np.float32)), channels_last(flat.reshape(grad.shape))
     got = poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, where, kernel, stride, pad)
-    assert taken == [f"max_channels_last_k{kernel}s{stride}"]
+    assert planning.kernels == [f"max_channels_last_k{kernel}s{stride}"]
     assert_same_bits(np.ascontiguousarray(got), expected.reshape(shape))
 
 
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("window", BLOCKS, ids=str)
-def test_a_bad_index_in_every_window_of_a_block(window: Any, index_dtype: Any, taken: list[str]) -> None:
+def test_a_bad_index_in_every_window_of_a_block(window: Any, index_dtype: Any, planning: Planning) -> None:
     kernel, stride, pad = window
     shape = (1, 16, 5, 6)
     grad, good = gradients_and_indices(shape, np.float32, index_dtype, kernel, stride, pad, False)
@@ -420,7 +390,7 @@ def test_a_bad_index_in_every_window_of_a_block(window: Any, index_dtype: Any, t
             bad[0, 9, oh, ow] = value
             with pytest.raises(poolgrad.IndexRangeError, match=rf"indices\[0, 9, {oh}, {ow}\] = {value} "):
                 poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, channels_last(bad), *window)
-    assert set(taken) == {f"max_channels_last_k{kernel}s{stride}"}
+    assert set(planning.kernels) == {f"max_channels_last_k{kernel}s{stride}"}
 
 
 def test_no_good_index_is_taken_for_one_that_went_astray(tmp_path: Any) -> None:
@@ -430,14 +400,16 @@ def test_no_good_index_is_taken_for_one_that_went_astray(tmp_path: Any) -> None:
         import numpy as np, poolgrad
         from poolgrad.kernels.jit import memory
         from poolgrad.kernels.maximum import fallback
-        from poolgrad.plans import maximum as plan_maximum
+        from planning import Planning
 
         @memory.piece
         def refuse(plan, source, pointers, target, channels, plane, unit):
             return 0
 
         fallback.scatter_channels = refuse
-        plan_maximum.OVERLAPPING_BLOCKS_FROM = 0
+        planning = Planning()
+        planning.ways = ["blocks of pixels"]
+        poolgrad.run.prepared.prepare = planning.prepare
         for k, s, p in ((2, 2, 0), (2, 2, 1), (3, 2, 0), (3, 2, 1), (3, 1, 0), (3, 1, 1)):
             for index, (height, width) in ((t, n) for t in (np.int32, np.int64) for n in ((3, 3), (7, 8), (8, 7))):
                 rows, columns = (np.arange((n + 2 * p - k) // s + 1) * s - p for n in (height, width))
@@ -455,12 +427,12 @@ def test_no_good_index_is_taken_for_one_that_went_astray(tmp_path: Any) -> None:
         except poolgrad.IndexRangeError:
             print("refused")
     """
-    environment = os.environ | {"POOLGRAD_CACHE_DIR": str(tmp_path)}
+    environment = os.environ | {"POOLGRAD_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[1])}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=240)
     assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
 
 
-def test_what_stands_in_for_windows_names_no_pixel(taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stands_in_for_windows_names_no_pixel(planning: Planning, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scratch was left with a place in it, and as a gradient that is a number, too."""
     kept = []
 
@@ -476,19 +448,19 @@ def test_what_stands_in_for_windows_names_no_pixel(taken: list[str], monkeypatch
         got = poolgrad.max_pool2d_with_indices_backward(
             channels_last(0 * np.nan_to_num(grad, posinf=0, neginf=0)), x, channels_last(indices), kernel, stride, pad
         )
-        assert taken.pop() == f"max_channels_last_k{kernel}s{stride}"
+        assert planning.plans.pop().kernel == f"max_channels_last_k{kernel}s{stride}"
         assert not got.any()
     assert kept
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_pixels_that_cannot_be_streamed_to(dtype: Any, taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pixels_that_cannot_be_streamed_to(dtype: Any, planning: Planning) -> None:
     """Eight of nine channels: pixels lie at addresses that no vector can be streamed to. Or only the rows do."""
-    monkeypatch.setattr(plan, "STREAM_FROM", 0)
+    planning.limit(last_cache=0)
     for kernel, stride, pad in ((3, 1, 1), (3, 2, 1), (2, 2, 0), (5, 3, 2)):
         shape = (2, 8, 6, 7)
         grad, indices = gradients_and_indices(shape, dtype, np.int64, kernel, stride, pad, False)
-        expected = by_scatter(monkeypatch, taken, grad, shape, indices, kernel, stride, pad)
+        expected = by_scatter(planning, grad, shape, indices, kernel, stride, pad)
         size = np.dtype(dtype).itemsize
         for pixel, row in ((9 * size, 70 * size), (8 * size, 57 * size)):
             room = np.full(1000, 77, dtype)
@@ -498,7 +470,9 @@ def test_pixels_that_cannot_be_streamed_to(dtype: Any, taken: list[str], monkeyp
             poolgrad.max_pool2d_with_indices_backward(
                 channels_last(grad), shape, channels_last(indices), kernel, stride, pad, out=out
             )
-            assert taken.pop() == (pixels_of(dtype) if kernel == 5 else blocks_of(kernel, stride, dtype))
+            assert planning.plans.pop().kernel == (
+                pixels_of(dtype) if kernel == 5 else blocks_of(kernel, stride, dtype)
+            )
             assert_same_bits(np.ascontiguousarray(out), expected)
             out[:] = 77
             assert (room == 77).all()
@@ -506,14 +480,14 @@ def test_pixels_that_cannot_be_streamed_to(dtype: Any, taken: list[str], monkeyp
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("channels", [2, 3, 19])
-def test_channels_that_fill_no_vector(channels: int, dtype: Any, taken: list[str], threads: None) -> None:
+def test_channels_that_fill_no_vector(channels: int, dtype: Any, planning: Planning, threads: None) -> None:
     shape = (2, channels, 10, 12)
     grad, indices = gradients_and_indices(shape, dtype, np.int32, 3, 2, 1, False)
     expected = poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, 3, 2, 1)
     x = channels_last(np.zeros(shape, dtype))
     got = poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, channels_last(indices), 3, 2, 1)
     assert_same_bits(got, expected)
-    assert taken == ["scatter_dense", pixels_of(dtype)]
+    assert planning.kernels == ["scatter_dense", pixels_of(dtype)]
 
 
 WAYS = [
@@ -532,7 +506,7 @@ WAYS = [
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("way", WAYS, ids=str)
-def test_indices_that_went_astray(way: Any, dtype: Any, index_dtype: Any, taken: list[str]) -> None:
+def test_indices_that_went_astray(way: Any, dtype: Any, index_dtype: Any, planning: Planning) -> None:
     """One index outside its window, or all of them, in one plane or in all; the same for any number of threads."""
     kernel, shape, size, last = way
     if kernel == "scatter_channels_last":
@@ -562,11 +536,11 @@ def test_indices_that_went_astray(way: Any, dtype: Any, index_dtype: Any, taken:
             assert_same_bits(np.ascontiguousarray(out), expected)
     finally:
         poolgrad.set_num_threads(2)
-    assert set(taken) == {kernel}
+    assert set(planning.kernels) == {kernel}
 
 
 @pytest.mark.parametrize("way", [*WAYS, ("max_touching_pairs", (3, 5, 12, 34), 2, False)], ids=str)
-def test_the_first_bad_index_of_every_way(way: Any, taken: list[str]) -> None:
+def test_the_first_bad_index_of_every_way(way: Any, planning: Planning) -> None:
     kernel, shape, size, last = way
     arrange = channels_last if last else np.ascontiguousarray
     dtype = np.float16 if kernel in ("scatter_bands", "max_touching_pairs") else np.float32
@@ -587,11 +561,11 @@ def test_the_first_bad_index_of_every_way(way: Any, taken: list[str]) -> None:
                 poolgrad.max_pool2d_with_indices_backward(arrange(grad), x, arrange(bad), size)
     finally:
         poolgrad.set_num_threads(2)
-    assert set(taken) == {kernel}
+    assert set(planning.kernels) == {kernel}
 
 
-def test_rows_too_long_for_scratch_are_scattered(taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "PART_BUDGET", 4096)
+def test_rows_too_long_for_scratch_are_scattered(planning: Planning) -> None:
+    planning.limit(second_cache=4096)
     for dtype, kernel in ((np.float32, 2), (np.float16, 2), (np.float16, 3)):
         shape = (1, 8, 2 * kernel, 32 * kernel)
         grad, indices = gradients_and_indices(shape, dtype, np.int32, kernel, kernel, 0, False)
@@ -600,7 +574,7 @@ def test_rows_too_long_for_scratch_are_scattered(taken: list[str], monkeypatch: 
         last = poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, channels_last(indices), kernel)
         assert_same_bits(last, first)
     # Floats and pairs need no scratch.
-    assert taken == [
+    assert planning.kernels == [
         "max_touching_2",
         "max_channels_last_k2s2",
         "max_touching_pairs",
@@ -611,30 +585,25 @@ def test_rows_too_long_for_scratch_are_scattered(taken: list[str], monkeypatch: 
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_planes_in_batches(dtype: Any, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planes_in_batches(dtype: Any, planning: Planning, threads: None) -> None:
     """As many as fit, one at a time, and chunks of a plane; exact to the last byte."""
     for size, kernel, stride, pad in ((7, 3, 1, 1), (7, 2, 2, 0), (7, 7, 7, 0), (2, 2, 1, 0), (1, 1, 1, 0)):
         shape = (5, 7, size, size)
         grad, indices = gradients_and_indices(shape, dtype, np.int64, kernel, stride, pad, False)
         answers = []
-        for limits in ({}, {"BATCH_BYTES": 1}, {"BATCH_BYTES": 1000}):
-            with monkeypatch.context() as limited:
-                forget_calls()
-                limited.setattr(plan, "MOST_WINDOWS_AT_ONCE", 4 if limits else 4096)
-                limited.setattr(plan, "STREAM_FROM", 0 if limits else 1 << 30)
-                for name, value in limits.items():
-                    limited.setattr(plan_maximum, name, value)
-                out = Guarded(shape, dtype)
-                poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, kernel, stride, pad, out=out.array)
-                out.assert_untouched()
-                answers.append(out.array)
+        for limits in ({}, *({"batch_bytes": n, "windows_at_once": 4, "last_cache": 0} for n in (1, 1000))):
+            planning.use(**LARGE, **limits)
+            out = Guarded(shape, dtype)
+            poolgrad.max_pool2d_with_indices_backward(grad, shape, indices, kernel, stride, pad, out=out.array)
+            out.assert_untouched()
+            answers.append(out.array)
         for answer in answers[1:]:
             assert_same_bits(answer, answers[0])
-    assert set(taken) == {"scatter_dense"}
+    assert set(planning.kernels) == {"scatter_dense"}
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_planes_are_cleared_as_indices_come(dtype: Any, taken: list[str]) -> None:
+def test_planes_are_cleared_as_indices_come(dtype: Any, planning: Planning) -> None:
     """Whether indices rise, fall, jump or stay; in planes of more elements than are cleared at a time."""
     for width, order in itertools.product((1, 511, 512, 513, 519, 1024, 5000), ("up", "down", "any", "last", "first")):
         random = np.random.default_rng(width)
@@ -651,11 +620,11 @@ def test_planes_are_cleared_as_indices_come(dtype: Any, taken: list[str]) -> Non
         expected = np.zeros((2, width), np.float64 if dtype == np.float64 else np.float32)
         np.add.at(expected, (np.arange(2)[:, None], indices.reshape(2, -1)), grad.reshape(2, -1).astype(expected.dtype))
         assert_same_bits(out.array.reshape(2, -1), expected.astype(dtype))
-    assert set(taken) == {"scatter_dense"}
+    assert set(planning.kernels) == {"scatter_dense"}
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_planes_are_cleared_wherever_they_begin(dtype: Any, taken: list[str]) -> None:
+def test_planes_are_cleared_wherever_they_begin(dtype: Any, planning: Planning) -> None:
     """At every distance from a vector's natural place, also such that no element is at its own; exact to the byte."""
     itemsize = np.dtype(dtype).itemsize
     for offset, width in itertools.product(range(65), (1, 7, 8, 9, 15, 16, 17, 24, 33, 100)):
@@ -668,14 +637,14 @@ def test_planes_are_cleared_wherever_they_begin(dtype: Any, taken: list[str]) ->
         assert_same_bits(out, np.eye(1, width, dtype=dtype).reshape(out.shape))
         assert (block[:start] == 0xFF).all()
         assert (block[start + width * itemsize :] == 0xFF).all()
-    assert set(taken) == {"scatter_dense"}
+    assert set(planning.kernels) == {"scatter_dense"}
 
 
 @pytest.mark.parametrize("size", [(60, 70), (100, 90)])
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 def test_halves_in_the_output_itself(
-    dtype: Any, index_dtype: Any, size: Any, taken: list[str], threads: None, monkeypatch: pytest.MonkeyPatch
+    dtype: Any, index_dtype: Any, size: Any, planning: Planning, threads: None
 ) -> None:
     """Every number there is, and sums of numbers that cancel each other or lie below the least normal one; planes that
     are cleared at once, and as indices come."""
@@ -687,47 +656,42 @@ def test_halves_in_the_output_itself(
         indices = random.integers(0, places, grad.shape).astype(index_dtype)
         if places == 900:
             indices = np.sort(indices.reshape(2, 3, -1)).reshape(grad.shape)
-        monkeypatch.setattr(plan_maximum, "SPARSE", 1 << 60)
-        forget_calls()
+        planning.use(**LARGE | {"ways": ["dense"]})
         expected = poolgrad.adaptive_max_pool2d_backward(grad, shape, indices)
-        assert taken.pop() == "scatter_dense"
-        monkeypatch.setattr(plan_maximum, "SPARSE", 0)
-        monkeypatch.setattr(plan_maximum, "PLANE_IN_CACHE", 0)
-        forget_calls()
+        assert planning.plans.pop().kernel == "scatter_dense"
+        planning.use(**LARGE | {"ways": ["sparse", "channels last"]})
         out = Guarded(shape, dtype)
         poolgrad.adaptive_max_pool2d_backward(grad, shape, indices, out=out.array)
-        assert taken.pop() == "scatter_sparse"
+        assert planning.plans.pop().kernel == "scatter_sparse"
         assert_same_bits(out.array, expected)
         out.assert_untouched()
         last = Guarded(shape, dtype, "channels last")
         poolgrad.adaptive_max_pool2d_backward(channels_last(grad), shape, channels_last(indices), out=last.array)
-        assert taken.pop() == "scatter_channels_last_16_bits"
+        assert planning.plans.pop().kernel == "scatter_channels_last_16_bits"
         assert_same_bits(np.ascontiguousarray(last.array), expected)
         last.assert_untouched()
 
 
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
-def test_the_first_bad_index_of_few(index_dtype: Any, taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_maximum, "SPARSE", 0)
-    monkeypatch.setattr(plan_maximum, "SPARSE_IN_CACHE", 0)
+def test_the_first_bad_index_of_few(index_dtype: Any, planning: Planning) -> None:
+    planning.ways = ["sparse"]
     for size in (9, 99):  # cleared at once, and as indices come
         grad, indices = np.ones((2, 3, 1, 5), np.float16), np.zeros((2, 3, 1, 5), index_dtype)
         for value in (-1, size**2, 2**31 - 1, -(2**31)):
             indices[1, 2, 0, 4], indices[1, 1, 0, 3] = -9, value
             with pytest.raises(poolgrad.IndexRangeError, match=rf"indices\[1, 1, 0, 3\] = {value} "):
                 poolgrad.adaptive_max_pool2d_backward(grad, (2, 3, size, size), indices)
-    assert set(taken) == {"scatter_sparse"}
+    assert set(planning.kernels) == {"scatter_sparse"}
 
 
-def test_few_gradients_of_halves_are_scattered(taken: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_gradients_of_halves_are_scattered(planning: Planning) -> None:
     """From so many elements for each gradient on: more where planes are large."""
-    monkeypatch.setattr(plan_maximum, "SPARSE", 32)
-    monkeypatch.setattr(plan_maximum, "SPARSE_IN_CACHE", 8)
-    for width, most in ((10, 10), (1030, 257)):
+    planning.use()
+    for width, most in ((9, 8), (1032, 258)):
         for windows in (most + 1, most):
             grad, indices = np.ones((1, 1, 1, windows), np.float16), np.zeros((1, 1, 1, windows), np.int32)
             poolgrad.adaptive_max_pool2d_backward(grad, (1, 1, 8, width), indices)
-            assert (taken.pop() == "scatter_sparse") == (windows == most)
+            assert (planning.plans.pop().kernel == "scatter_sparse") == (windows == most)
 
 
 def test_scratch_of_maxima_is_bounded() -> None:
@@ -789,12 +753,11 @@ SIDESTEPS = [
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("case", SIDESTEPS, ids=lambda case: case[0])
 def test_loads_that_would_wait_for_stores(
-    case: Any, streamed: bool, taken: list[str], monkeypatch: pytest.MonkeyPatch
+    case: Any, streamed: bool, planning: Planning, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Planes are scattered in scratch then, and otherwise scratch stays as it was. Some at a time, and one by one."""
     _, of_indices, of_output, of_scratch, used = case
-    monkeypatch.setattr(plan, "BYTES_PER_PART", 1 << 30)
-    monkeypatch.setattr(plan, "STREAM_FROM", 0 if streamed else 1 << 60)
+    planning.limit(bytes_per_part=1 << 30, last_cache=0 if streamed else 1 << 60)
     for shape in ((1, 2, 28, 28), (2, 3, 32, 32), (1, 1, 40, 40)):  # all batches begin alike in their pages
         grad, indices = gradients_and_indices(shape, np.float32, np.int32, 3, 1, 1, False)
         expected = np.zeros(shape, np.float32)
@@ -810,7 +773,7 @@ def test_loads_that_would_wait_for_stores(
         monkeypatch.setattr(poolgrad.run.execute, "_new_scratch", new_scratch)
         places, out = beginning_at(indices, of_indices), beginning_at(np.full(shape, 77, np.float32), of_output)
         poolgrad.max_pool2d_with_indices_backward(grad, shape, places, 3, 1, 1, out=out)
-        assert taken.pop() == "scatter_dense"
+        assert planning.plans.pop().kernel == "scatter_dense"
         assert_same_bits(out, expected)
         touched = np.flatnonzero(scratch[-1] != 255)
         if used is None:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from document import T
 from documents.avg_pool2d_backward import DOCUMENT as AVG
+from planning import Planning
 
 import poolgrad
 from poolgrad.base.dtypes import DTYPES
@@ -25,86 +26,83 @@ from poolgrad.contract.engine import prepare
 from poolgrad.kernels.average.one_pass import WAITING
 from poolgrad.kernels.record import FEW_WINDOWS, REPEATED_AT_ONCE, ROOM
 from poolgrad.operators import REGISTRY
-from poolgrad.plans import average as plan_average
-from poolgrad.plans import plan
-from poolgrad.run.calls import forget_calls
+from poolgrad.plans import average
+from poolgrad.plans.plan import Plan
 from poolgrad.selftest import reference
 
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
-ROLLING = {"NARROWEST_ROLLING": 0}
-DOUBLING = {"NARROWEST_DOUBLING": 0}
-REPEATING = {"NARROWEST_REPEATING": 0, "NARROWEST_REPEATING_BEYOND_CACHES": 0, "NARROWEST_DOUBLING": 1 << 30}
-RESTING = dict.fromkeys((*ROLLING, *DOUBLING, *REPEATING), 1 << 30)
-WOVEN_ROWS = RESTING | {"NARROWEST_WOVEN": 0, "NARROWEST_TOUCHING": 0}
-UNWOVEN = RESTING | {"NARROWEST_WOVEN": 1 << 30, "NARROWEST_TOUCHING": 1 << 30}
-ROWS = UNWOVEN | {"LANES_BUDGET": 0}  # small planes too are worked on row by row
-# A limit of the plan, its value, and what the plan must show so that the test is known to reach the path.
-LIMITS: list[tuple[str, dict[str, int], Callable[[plan.Plan], bool]]] = [
+Use = dict[str, Any]  # ways and limits, as Planning.use takes them
+
+ROLLING: Use = {"ways": ["k3s1"]}
+DOUBLING: Use = {"ways": ["stride 2"]}
+REPEATING: Use = {"ways": ["touching"]}
+ONE_PASS: Use = {"ways": ["k3s1", "stride 2", "touching"]}
+WOVEN_ROWS: Use = {"ways": ["few windows"]}
+LANES: Use = {"ways": ["small planes", "rows"]}
+ROWS: Use = {"ways": ["rows"]}
+# What a plan shall use, and what it must show so that the test is known to reach the path.
+LIMITS: list[tuple[str, Use, Callable[[Plan], bool]]] = [
     ("rolling rows", ROLLING, lambda p: is_rolling(p) == can_roll(p)),
-    ("rolling rows past the caches", ROLLING | {"STREAM_FROM": 0}, lambda p: is_rolling(p) == can_roll(p)),
-    ("many parts of rolling rows", ROLLING | {"BYTES_PER_PART": 1}, lambda p: is_rolling(p) == can_roll(p)),
-    ("doubled rows", DOUBLING, lambda p: is_doubling(p) == (can_double(p) and p.record["kernel"][0, 2] == 3)),
-    ("doubled rows past the caches", DOUBLING | {"STREAM_FROM": 0}, lambda p: is_doubling(p) == can_double(p)),
+    ("rolling rows past the caches", ROLLING | {"last_cache": 0}, lambda p: is_rolling(p) == can_roll(p)),
+    ("many parts of rolling rows", ROLLING | {"bytes_per_part": 1}, lambda p: is_rolling(p) == can_roll(p)),
+    ("doubled rows", DOUBLING, lambda p: is_doubling(p) == can_double(p)),
+    ("doubled rows past the caches", DOUBLING | {"last_cache": 0}, lambda p: is_doubling(p) == can_double(p)),
     (
         "many parts of doubled rows",
-        DOUBLING | {"STREAM_FROM": 0, "BYTES_PER_PART": 1},
+        DOUBLING | {"last_cache": 0, "bytes_per_part": 1},
         lambda p: is_doubling(p) == can_double(p),
     ),
     ("repeated rows", REPEATING, lambda p: is_repeating(p) == can_repeat(p)),
-    ("repeated rows past the caches", REPEATING | {"STREAM_FROM": 0}, lambda p: is_repeating(p) == can_repeat(p)),
-    ("many parts of repeated rows", REPEATING | {"BYTES_PER_PART": 1}, lambda p: is_repeating(p) == can_repeat(p)),
+    ("repeated rows past the caches", REPEATING | {"last_cache": 0}, lambda p: is_repeating(p) == can_repeat(p)),
+    ("many parts of repeated rows", REPEATING | {"bytes_per_part": 1}, lambda p: is_repeating(p) == can_repeat(p)),
     ("woven rows", WOVEN_ROWS, lambda p: is_woven(p) == can_be_woven(p)),
-    ("woven rows past the caches", WOVEN_ROWS | {"STREAM_FROM": 0}, lambda p: is_woven(p) == can_be_woven(p)),
-    ("many parts of woven rows", WOVEN_ROWS | {"BYTES_PER_PART": 1}, lambda p: is_woven(p) == can_be_woven(p)),
-    (
-        "eight planes at a time",
-        UNWOVEN | {"LANES_BUDGET": 1 << 30},
-        lambda p: p.kernel == "average_small_planes" or is_global(p),
-    ),
-    ("row by row", ROWS, lambda p: p.kernel == "average_rows" or is_global(p)),
-    ("narrow tiles", ROWS | {"WIDEST_TILE": 16, "NARROWEST_TILE": 8}, lambda p: bool(p.record["tile"][0] <= 16)),
-    ("odd tiles", ROWS | {"WIDEST_TILE": 13, "NARROWEST_TILE": 8}, lambda p: bool(p.record["tile"][0] <= 13)),
-    ("windows laid one by one", ROWS | {"LARGEST_SHUFFLED_STRIDE": 0}, lambda p: not p.record["streams"][0]),
+    ("woven rows past the caches", WOVEN_ROWS | {"last_cache": 0}, lambda p: is_woven(p) == can_be_woven(p)),
+    ("many parts of woven rows", WOVEN_ROWS | {"bytes_per_part": 1}, lambda p: is_woven(p) == can_be_woven(p)),
+    ("eight planes at a time", LANES, lambda p: p.kernel == "average_small_planes"),
+    ("row by row", ROWS, lambda p: p.kernel == "average_rows"),
+    ("narrow tiles", ROWS | {"widest_tile": 16, "narrowest_tile": 8}, lambda p: bool(p.record["tile"][0] <= 16)),
+    ("odd tiles", ROWS | {"widest_tile": 13, "narrowest_tile": 8}, lambda p: bool(p.record["tile"][0] <= 13)),
+    ("windows laid one by one", ROWS | {"shuffled_stride": 0}, lambda p: not p.record["streams"][0]),
     (
         "windows laid in chunks",
-        ROWS | {"LARGEST_SHUFFLED_STRIDE": 0, "MOST_WINDOWS_AT_ONCE": 3},
+        ROWS | {"shuffled_stride": 0, "windows_at_once": 3},
         lambda p: bool(p.record["chunk"][0] <= 3 + ROOM),
     ),
-    ("single rows", ROWS | {"BATCH": 0}, lambda p: bool(p.record["batch"][0] <= 1)),
+    ("single rows", ROWS | {"batch": 0}, lambda p: bool(p.record["batch"][0] <= 1)),
     (
         "batches of rows",
-        ROWS | {"BATCH": 250},
+        ROWS | {"batch": 250},
         lambda p: bool(p.record["batch"][0] * p.record["wide"][0] <= 250 or p.record["batch"][0] <= 1),
     ),
     (
         "rows made again",
-        ROWS | {"PART_BUDGET": 1, "NARROWEST_TILE": 10**6},
+        ROWS | {"second_cache": 1, "narrowest_tile": 10**6},
         lambda p: bool(p.record["row_slots"][0] <= 1),
     ),
-    ("streaming stores", ROWS | {"STREAM_FROM": 0}, lambda p: bool(p.record["streaming"][0])),
-    ("many parts", {"BYTES_PER_PART": 1}, lambda p: True),
-    ("many parts of rows", ROWS | {"BYTES_PER_PART": 1}, lambda p: True),
+    ("streaming stores", ROWS | {"last_cache": 0}, lambda p: bool(p.record["streaming"][0])),
+    ("many parts", {"bytes_per_part": 1}, lambda p: True),
+    ("many parts of rows", ROWS | {"bytes_per_part": 1}, lambda p: True),
 ]
 
 
-def is_rolling(made: plan.Plan) -> bool:
+def is_rolling(made: Plan) -> bool:
     return made.kernel == "average_k3s1"
 
 
-def can_roll(made: plan.Plan) -> bool:
+def can_roll(made: Plan) -> bool:
     """Whether windows are 3 wide with a stride of 1 and padded by 1, and a row of floats fills a vector."""
     numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
     wide = made.record[0]["size"][2] >= 8 and made.call.tensor(made.tensors[-1]).dtype.itemsize > 2
     return bool(wide and numbers == [(3, 3), (1, 1), (1, 1)])
 
 
-def is_doubling(made: plan.Plan) -> bool:
+def is_doubling(made: Plan) -> bool:
     return made.kernel.startswith(("average_k2s2", "average_k3s2"))
 
 
-def can_double(made: plan.Plan) -> bool:
+def can_double(made: Plan) -> bool:
     """Whether windows are 2 wide, two elements to each, or 3 and padded by 1, and those of a row fill a vector."""
     numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
     size, out = made.record[0]["size"][1:], made.record[0]["out"][1:]
@@ -113,34 +111,31 @@ def can_double(made: plan.Plan) -> bool:
     return bool(wide and (touching or numbers == [(3, 3), (2, 2), (1, 1)]))
 
 
-def is_repeating(made: plan.Plan) -> bool:
+def is_repeating(made: Plan) -> bool:
     return made.kernel.startswith("average_touching")
 
 
-def can_repeat(made: plan.Plan) -> bool:
+def can_repeat(made: Plan) -> bool:
     """Whether windows of 2 to 4 touch from the first element on, and those of a row fill a vector."""
     numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
     wide = made.record[0]["out"][2] >= 8 and made.call.tensor(made.tensors[-1]).dtype.itemsize > 2
     return bool(wide and numbers in [[(n, n), (n, n), (0, 0)] for n in (2, 3, 4)])
 
 
-def is_woven(made: plan.Plan) -> bool:
+def is_woven(made: Plan) -> bool:
     return made.kernel in FEW_WINDOWS
 
 
-def can_be_woven(made: plan.Plan) -> bool:
+def can_be_woven(made: Plan) -> bool:
     """Whether at most three windows hold an element, the first column begins a stride (or the other of two), and a row
     has room for two vectors, and for a vector of windows."""
     _, _, kernel = (int(number) for number in made.record[0]["kernel"])
     stride, pad, width = (int(made.record[0][name][2]) for name in ("stride", "pad", "size"))
     starts = pad % stride == 0 or stride == 2
-    adds = (
-        kernel > stride or made.call.tensor(made.tensors[-1]).dtype.itemsize > 2
-    )  # halves that are only laid out are not
-    return adds and stride <= 3 and stride <= kernel <= 3 * stride and starts and width >= max(16, 8 * stride)
+    return stride <= 3 and stride <= kernel <= 3 * stride and starts and width >= max(16, 8 * stride)
 
 
-def is_global(made: plan.Plan) -> bool:
+def is_global(made: Plan) -> bool:
     return made.kernel == "average_whole_planes"
 
 
@@ -188,35 +183,15 @@ def calls(dtype: Any) -> list[tuple[Array, tuple[int, ...], tuple[int, ...], Arr
     return found
 
 
-def with_limits(monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> None:
-    for name, value in limits.items():
-        monkeypatch.setattr(plan if hasattr(plan, name) else plan_average, name, value)
-    forget_calls()  # verdicts made under other limits
-
-
-def recording(monkeypatch: pytest.MonkeyPatch) -> list[plan.Plan]:
-    """All plans that are made from now on."""
-    plans = []
-    original = poolgrad.run.prepared.prepare
-
-    def watch(*arguments: Any) -> plan.Plan:
-        made = original(*arguments)
-        plans.append(made)
-        return made
-
-    monkeypatch.setattr(poolgrad.run.prepared, "prepare", watch)
-    return plans
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("line", LIMITS, ids=lambda line: line[0])
-def test_averages(line: tuple[str, dict[str, int], Callable[[plan.Plan], bool]], dtype: Any, monkeypatch: Any) -> None:
+def test_averages(line: tuple[str, Use, Callable[[Plan], bool]], dtype: Any, planning: Planning) -> None:
     _, limits, reached = line
     cases = calls(dtype)  # before the limits change
     poolgrad.set_num_threads(3)
     try:
-        with_limits(monkeypatch, limits)
-        plans = recording(monkeypatch)
+        planning.use(**limits)
+        plans = planning.recording()
         for grad, shape, numbers, answer in cases:
             room = np.full((shape[0] * shape[1] * shape[2] * shape[3] + 32,), 77, dtype)
             out = room[16:-16].reshape(shape)
@@ -227,12 +202,12 @@ def test_averages(line: tuple[str, dict[str, int], Callable[[plan.Plan], bool]],
     finally:
         poolgrad.set_num_threads(2)
     assert len(plans) == len(cases)
-    assert all(reached(made) or is_global(made) for made in plans)
+    assert all(map(reached, plans))
 
 
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rolling_rows_at_any_places_in_a_page(dtype: Any, streaming: bool, monkeypatch: Any) -> None:
+def test_rolling_rows_at_any_places_in_a_page(dtype: Any, streaming: bool, planning: Planning) -> None:
     """Rows of gradients are read from their other end where a page's places would meet those of the result's."""
     size = np.dtype(dtype).itemsize
     lag = set()
@@ -245,13 +220,11 @@ def test_rolling_rows_at_any_places_in_a_page(dtype: Any, streaming: bool, monke
         place = (out.ctypes.data - step - space.ctypes.data) % 4096 // size
         moved = space[place : place + grad.size].reshape(shape)
         moved[:] = grad
-        with monkeypatch.context() as limited:
-            with_limits(limited, UNWOVEN)
-            expected = poolgrad.avg_pool2d_backward(grad, shape, 3, 1, 1)
-        with monkeypatch.context() as limited:
-            with_limits(limited, ROLLING | {"STREAM_FROM": 0 if streaming else 1 << 60})
-            plans = recording(limited)
-            poolgrad.avg_pool2d_backward(moved, shape, 3, 1, 1, out=out)
+        planning.use(**LANES)
+        expected = poolgrad.avg_pool2d_backward(grad, shape, 3, 1, 1)
+        planning.use(**ROLLING, last_cache=0 if streaming else 1 << 60)
+        plans = planning.recording()
+        poolgrad.avg_pool2d_backward(moved, shape, 3, 1, 1, out=out)
         assert is_rolling(plans[-1])
         assert bool(plans[-1].record["streaming"][0]) == streaming
         assert np.array_equal(out, expected), (width, step)
@@ -261,15 +234,15 @@ def test_rolling_rows_at_any_places_in_a_page(dtype: Any, streaming: bool, monke
     assert lag == {False, True}
 
 
-def test_rolling_rows_of_strided_gradients(monkeypatch: Any) -> None:
+def test_rolling_rows_of_strided_gradients(planning: Planning) -> None:
     """Rows may lie apart, in reverse, or on one another, and a divisor may be given."""
-    with_limits(monkeypatch, UNWOVEN)
+    planning.use(**LANES)
     wide = gradient((2, 3, 18, 24))
     apart, reverse, same = wide[:, :, ::2], wide[:, :, 8::-1], np.broadcast_to(wide[:, :, :1], (2, 3, 9, 24))
     expected = [poolgrad.avg_pool2d_backward(grad, (2, 3, 9, 24), 3, 1, 1) for grad in (apart, reverse, same)]
     overridden = poolgrad.avg_pool2d_backward(apart, (2, 3, 9, 24), 3, 1, 1, divisor_override=-7)
-    with_limits(monkeypatch, ROLLING)
-    plans = recording(monkeypatch)
+    planning.use(**ROLLING)
+    plans = planning.recording()
     for grad, answer in zip((apart, reverse, same), expected, strict=True):
         assert np.array_equal(poolgrad.avg_pool2d_backward(grad, (2, 3, 9, 24), 3, 1, 1), answer)
     got = poolgrad.avg_pool2d_backward(apart, (2, 3, 9, 24), 3, 1, 1, divisor_override=-7)
@@ -280,53 +253,53 @@ def test_rolling_rows_of_strided_gradients(monkeypatch: Any) -> None:
 
 @pytest.mark.parametrize(("kernel", "pad"), [(2, 0), (3, 1)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_doubled_rows_of_strided_gradients(dtype: Any, kernel: int, pad: int, monkeypatch: Any) -> None:
+def test_doubled_rows_of_strided_gradients(dtype: Any, kernel: int, pad: int, planning: Planning) -> None:
     """Planes of every width, split anywhere; rows may lie apart, in reverse, or on one another."""
     cases = [
         (grad, (2, 3, 8 - odd, 2 * grad.shape[3] - odd), (kernel, 2, pad))
         for grad in strided_gradients(range(9, 42), 4, dtype)
         for odd in range(kernel - 1)
     ]
-    plans = check_in_any_parts(cases, DOUBLING | {"STREAM_FROM": 0}, monkeypatch)
+    plans = check_in_any_parts(cases, DOUBLING | {"last_cache": 0}, planning)
     assert all(is_doubling(made) for made in plans)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rolling_rows_in_any_parts(dtype: Any, monkeypatch: Any) -> None:
+def test_rolling_rows_in_any_parts(dtype: Any, planning: Planning) -> None:
     """Planes of every width, split anywhere; rows may lie apart, in reverse, or on one another."""
     cases = [(grad, grad.shape, (3, 1, 1)) for grad in strided_gradients(range(8, 42), 5, dtype)]
-    plans = check_in_any_parts(cases, ROLLING | {"STREAM_FROM": 0}, monkeypatch)
+    plans = check_in_any_parts(cases, ROLLING | {"last_cache": 0}, planning)
     assert all(is_rolling(made) for made in plans)
 
 
 @pytest.mark.parametrize("numbers", [(2, 2), (3, 2, 1), (3, 3)])
 @pytest.mark.parametrize("width", [48, 49])
-def test_a_beginning_that_stays_in_the_caches(width: int, numbers: tuple[int, ...], monkeypatch: Any) -> None:
+def test_a_beginning_that_stays_in_the_caches(width: int, numbers: tuple[int, ...], planning: Planning) -> None:
     """Of each part some rows are stored and the others streamed: none, some of a plane, planes, or all of them."""
     kernel, stride, pad = (*numbers, 0)[:3]
     shape = (2, 3, 12, width)
     grad = gradient((2, 3, *((n + 2 * pad - kernel) // stride + 1 for n in shape[2:])))
     row, written = 4 * width, 4 * width * 12 * 6
-    limits = REPEATING | DOUBLING | {"STREAM_FROM": written}
+    limits = ONE_PASS | {"last_cache": written}
     for rows in (0, 1, 5, 12, 17, 35, 36, 100):
         plans = check_in_any_parts(
             [(grad, shape, numbers)],
-            limits | {"KEPT_BY_PART": rows * row + row // 2, "KEPT_IN_ALL": 1 << 30},
-            monkeypatch,
+            limits | {"kept_by_part": rows * row + row // 2, "kept_in_all": 1 << 30},
+            planning,
         )
         assert all(is_doubling(made) or is_repeating(made) for made in plans)
         assert all(made.record["streaming"][0] for made in plans)
         alone = rows if kernel == stride == 3 else 0  # a ninth as much is read as written
         assert [(made.parts, int(made.record["kept"][0])) for made in plans] == [(1, alone), (7, rows)]
-    plans = check_in_any_parts([(grad, shape, numbers)], limits | {"KEPT_IN_ALL": 7 * 3 * row}, monkeypatch)
+    plans = check_in_any_parts([(grad, shape, numbers)], limits | {"kept_in_all": 7 * 3 * row}, planning)
     assert [int(made.record["kept"][0]) for made in plans] == [21 if kernel == stride == 3 else 0, 3]
-    plans = check_in_any_parts([(grad, shape, numbers)], limits | {"STREAM_FROM": written // 2}, monkeypatch)
+    plans = check_in_any_parts([(grad, shape, numbers)], limits | {"last_cache": written // 2}, planning)
     assert [int(made.record["kept"][0]) for made in plans] == [0, 0]
 
 
 @pytest.mark.parametrize("stride", [2, 3, 4])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_repeated_rows_of_strided_gradients(dtype: Any, stride: int, monkeypatch: Any) -> None:
+def test_repeated_rows_of_strided_gradients(dtype: Any, stride: int, planning: Planning) -> None:
     """Rows of every width, in pieces if they are long, with and without columns and rows that no window holds."""
     windows = [*range(8, 26), *(n * REPEATED_AT_ONCE + more for n in (1, 2, 3) for more in (-1, 0, 1))]
     cases = [
@@ -334,32 +307,32 @@ def test_repeated_rows_of_strided_gradients(dtype: Any, stride: int, monkeypatch
         for grad in strided_gradients(windows, 3, dtype)
         for rest in (0, stride - 1)
     ]
-    plans = check_in_any_parts(cases, REPEATING | {"STREAM_FROM": 0}, monkeypatch)
+    plans = check_in_any_parts(cases, REPEATING | {"last_cache": 0}, planning)
     assert all(is_repeating(made) for made in plans)
 
 
 @pytest.mark.parametrize("stride", [2, 3, 4])
-def test_repeated_rows_of_windows_that_leave_the_plane(stride: int, monkeypatch: Any) -> None:
+def test_repeated_rows_of_windows_that_leave_the_plane(stride: int, planning: Planning) -> None:
     """With a divisor of the caller's own a last window counts like all others, though a part of it lies outside."""
     grad, shape = gradient((2, 3, 3, 11)), (2, 3, 2 * stride + 1, 10 * stride + 1)
     arguments = {"ceil_mode": True, "divisor_override": 7}
-    with_limits(monkeypatch, UNWOVEN)
+    planning.use(**LANES)
     expected = poolgrad.avg_pool2d_backward(grad, shape, stride, stride, **arguments)
-    with_limits(monkeypatch, REPEATING)
-    plans = recording(monkeypatch)
+    planning.use(**REPEATING)
+    plans = planning.recording()
     assert np.array_equal(poolgrad.avg_pool2d_backward(grad, shape, stride, stride, **arguments), expected)
     assert is_repeating(plans[-1])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_doubled_rows_that_fill_a_page(dtype: Any, monkeypatch: Any) -> None:
+def test_doubled_rows_that_fill_a_page(dtype: Any, planning: Planning) -> None:
     """Rows in scratch are moved within a page where loads of them would wait for stores to the result."""
     windows = 4096 // np.dtype(dtype).itemsize // 2
     grad, shapes = gradient((1, 1, 2, windows), dtype), [(1, 1, 4 - odd, 2 * windows - odd) for odd in (0, 1)]
-    with_limits(monkeypatch, UNWOVEN)
+    planning.use(**LANES)
     expected = [poolgrad.avg_pool2d_backward(grad, shape, 3, 2, 1) for shape in shapes]
-    with_limits(monkeypatch, DOUBLING | {"STREAM_FROM": 0})
-    plans = recording(monkeypatch)
+    planning.use(**DOUBLING | {"last_cache": 0})
+    plans = planning.recording()
     for (shape, answer), place in itertools.product(zip(shapes, expected, strict=True), range(0, 4096, 256)):
         room = np.empty(answer.nbytes + 2 * 4096, np.uint8)
         begin = (place - room.ctypes.data) % 4096
@@ -371,19 +344,19 @@ def test_doubled_rows_that_fill_a_page(dtype: Any, monkeypatch: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("numbers", [(2, 2), (3, 2, 1), (3, 3), (3, 1, 1)])
-def test_results_whose_rows_and_planes_lie_apart(numbers: tuple[int, ...], dtype: Any, monkeypatch: Any) -> None:
+def test_results_whose_rows_and_planes_lie_apart(numbers: tuple[int, ...], dtype: Any, planning: Planning) -> None:
     """Rows of a width that is no multiple of 16 bytes, one behind the other or at such multiples; planes and samples at
     any distance: what can be streamed to one row need not suit the next."""
     kernel, stride, pad = (*numbers, 0)[:3]
     size = np.dtype(dtype).itemsize
-    limits = ROLLING | REPEATING | DOUBLING | {"STREAM_FROM": 0}
-    plans, reached = recording(monkeypatch), set()
+    limits = ONE_PASS | {"last_cache": 0}
+    plans, reached = planning.recording(), set()
     for width, wider, between, further in itertools.product((48, 49), (0, 3, 4), (0, 1, 4), (0, 1, 4)):
         shape = (2, 3, 8, width)
         grad = gradient((2, 3, *((n + 2 * pad - kernel) // stride + 1 for n in shape[2:])), dtype)
-        with_limits(monkeypatch, UNWOVEN)
+        planning.use(**LANES)
         expected = poolgrad.avg_pool2d_backward(grad, shape, *numbers)
-        with_limits(monkeypatch, limits)
+        planning.use(**limits)
         row = width + wider
         plane = 8 * row + between
         sample = 3 * plane + further
@@ -408,17 +381,17 @@ def strided_gradients(windows: Sequence[int], rows: int, dtype: Any) -> list[Arr
 
 
 def check_in_any_parts(
-    cases: list[tuple[Array, tuple[int, ...], tuple[int, ...]]], limits: dict[str, int], monkeypatch: Any
-) -> list[plan.Plan]:
+    cases: list[tuple[Array, tuple[int, ...], tuple[int, ...]]], limits: Use, planning: Planning
+) -> list[Plan]:
     """The same bits with limits as without special rows, as a whole and in parts, and nothing beyond: at multiples of
     16 bytes, at others of a number's size, and between these."""
-    with_limits(monkeypatch, UNWOVEN)
+    planning.use(**LANES)
     expected = [poolgrad.avg_pool2d_backward(grad, shape, *numbers) for grad, shape, numbers in cases]
-    plans = recording(monkeypatch)
+    plans = planning.recording()
     try:
         poolgrad.set_num_threads(7)
         for parts in (1 << 30, 1):
-            with_limits(monkeypatch, limits | {"BYTES_PER_PART": parts})
+            planning.use(**limits | {"bytes_per_part": parts})
             for (grad, shape, numbers), answer in zip(cases, expected, strict=True):
                 for place in (0, 4, 8, 12, 1):
                     room = np.full(answer.nbytes + 128, 77, np.uint8)
@@ -434,9 +407,9 @@ def check_in_any_parts(
     return plans
 
 
-def test_windows_that_count_differently_do_not_roll(monkeypatch: Any) -> None:
-    with_limits(monkeypatch, ROLLING)
-    plans = recording(monkeypatch)
+def test_windows_that_count_differently_do_not_roll(planning: Planning) -> None:
+    planning.use(**ROLLING)
+    plans = planning.recording()
     grad = gradient((1, 2, 9, 64))
     poolgrad.avg_pool2d_backward(grad, (1, 2, 9, 64), 3, 1, 1, count_include_pad=False)
     assert plans[-1].kernel == "average_few_windows_3_1_0"
@@ -447,32 +420,32 @@ def test_windows_that_count_differently_do_not_roll(monkeypatch: Any) -> None:
 @pytest.mark.parametrize(
     "limits",
     [
-        {"LANES_BUDGET": 1 << 30},
+        LANES,
         ROWS,
-        ROWS | {"WIDEST_TILE": 16, "NARROWEST_TILE": 8},
-        ROWS | {"MOST_WINDOWS_AT_ONCE": 2},
-        ROWS | {"PART_BUDGET": 1},
-        ROWS | {"BATCH": 0},
+        ROWS | {"widest_tile": 16, "narrowest_tile": 8},
+        ROWS | {"windows_at_once": 2},
+        ROWS | {"second_cache": 1},
+        ROWS | {"batch": 0},
     ],
 )
-def test_adaptive_averages(limits: dict[str, int], monkeypatch: Any) -> None:
+def test_adaptive_averages(limits: Use, planning: Planning) -> None:
     shapes = [((3, 5, w), (2, 4, o)) for w, o in itertools.product((1, 2, 7, 31, 33, 70), (1, 2, 3, 8, 32, 75))]
     cases = [(gradient((2, *out)), (2, *size)) for size, out in shapes]
     expected = [poolgrad.adaptive_avg_pool3d_backward(grad, shape) for grad, shape in cases]
-    with_limits(monkeypatch, limits)
+    planning.use(**limits)
     for (grad, shape), answer in zip(cases, expected, strict=True):
         assert np.array_equal(poolgrad.adaptive_avg_pool3d_backward(grad, shape), answer), (grad.shape, shape)
 
 
 @pytest.mark.parametrize("beyond_caches", [False, True])
-def test_layers_of_windows_that_touch(beyond_caches: bool, monkeypatch: Any) -> None:
+def test_layers_of_windows_that_touch(beyond_caches: bool, planning: Planning) -> None:
     """One layer of elements may have several layers of gradients, and the other way round."""
     cases = [
         (gradient((2, layers, 3, 9)), (2, depth, 3 * stride, 9 * stride))
         for stride, depth, layers in itertools.product((1, 2, 3, 4), (1, 2, 3), (1, 2, 3, 8))
     ]
-    with_limits(monkeypatch, WOVEN_ROWS | REPEATING | ({"STREAM_FROM": 0} if beyond_caches else {}))
-    plans = recording(monkeypatch)
+    planning.use(ways=["touching", "few windows"], **({"last_cache": 0} if beyond_caches else {}))
+    plans = planning.recording()
     for grad, shape in cases:
         got = poolgrad.adaptive_avg_pool3d_backward(grad, shape)
         exact = reference.adaptive_avg_pool3d_backward(grad.astype(np.float64), shape)
@@ -488,7 +461,7 @@ def average_by_definition(grad: Array, size: tuple[int, ...], kernel: int, strid
 
 @pytest.mark.parametrize("kernel", [9, 10, 15, 16, 17, 31, 32, 33, 63, 64, 100, 127])
 @pytest.mark.parametrize("stride", [1, 2, 3, 4, 5])
-def test_long_windows(kernel: int, stride: int, monkeypatch: Any) -> None:
+def test_long_windows(kernel: int, stride: int, planning: Planning) -> None:
     """Sums of 9 windows and more, by fours and blocks, in one tile and in many; against exact sums in float64."""
     size = (kernel + 2, 2 * kernel + 75)
     out = [(n - kernel) // stride + 1 for n in size]
@@ -498,13 +471,13 @@ def test_long_windows(kernel: int, stride: int, monkeypatch: Any) -> None:
     bound = average_by_definition(np.abs(grad), size, kernel, stride)
     additions = sum(-(-kernel // stride) for _ in range(2))
     assert (np.abs(got - exact) <= bound * (additions + 1) * 2.0**-24 * 1.001).all()
-    with_limits(monkeypatch, {"WIDEST_TILE": 24, "NARROWEST_TILE": 8})
+    planning.use(widest_tile=24, narrowest_tile=8)
     assert np.array_equal(poolgrad.avg_pool2d_backward(grad, (1, *size), kernel, stride), got)
 
 
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("kernel", [9, 12, 20, 33])
-def test_long_windows_that_are_few(kernel: int, stride: int, monkeypatch: Any) -> None:
+def test_long_windows_that_are_few(kernel: int, stride: int, planning: Planning) -> None:
     """However few windows there are, long ones are summed in the same order on every path and in every layout."""
     for many in (2, 3, 5, 8):
         shape = (1, 8, kernel + stride * (many - 1) + 3, kernel + stride * (many - 1) + 1)
@@ -513,9 +486,9 @@ def test_long_windows_that_are_few(kernel: int, stride: int, monkeypatch: Any) -
         expected = poolgrad.avg_pool2d_backward(grad, shape, *numbers)
         x = channels_last(np.zeros(shape, np.float32))
         assert np.array_equal(poolgrad.avg_pool2d_backward(channels_last(grad), x, *numbers), expected)
-        with monkeypatch.context() as limited:
-            with_limits(limited, ROWS)
-            assert np.array_equal(poolgrad.avg_pool2d_backward(grad, shape, *numbers), expected)
+        planning.use(**ROWS)
+        assert np.array_equal(poolgrad.avg_pool2d_backward(grad, shape, *numbers), expected)
+        planning.use()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
@@ -528,11 +501,11 @@ def test_a_nan_stays_in_its_window_in_long_sums(dtype: Any) -> None:
         assert np.flatnonzero(np.isnan(result[0, 0])).tolist() == list(range(place, place + 31))
 
 
-def test_planes_of_max_split_over_any_number_of_threads(monkeypatch: Any) -> None:
+def test_planes_of_max_split_over_any_number_of_threads(planning: Planning) -> None:
     grad = gradient((3, 5, 6, 7))
     indices = np.random.default_rng(1).integers(0, 12 * 14, grad.shape)
     expected = poolgrad.max_pool2d_with_indices_backward(grad, (3, 5, 12, 14), indices, 2)
-    with_limits(monkeypatch, {"BYTES_PER_PART": 1, "MOST_WINDOWS_AT_ONCE": 2})
+    planning.use(bytes_per_part=1, windows_at_once=2)
     try:
         for threads in (1, 2, 4, 15, 40):
             poolgrad.set_num_threads(threads)
@@ -552,19 +525,19 @@ def channels_last(array: Array) -> Array:
 
 PIXEL_LIMITS = [
     {},
-    {"PIXELS_AT_ONCE": 1},
-    {"PIXELS_AT_ONCE": 500},
-    {"MOST_CHANNELS": 11},
-    {"PIXELS_AT_ONCE": 500, "MANY_CHANNELS": 8},
+    {"pixels_at_once": 1},
+    {"pixels_at_once": 500},
+    {"most_channels": 11},
+    {"pixels_at_once": 500, "many_channels": 8},
 ]
 
 
 @pytest.mark.parametrize("limits", PIXEL_LIMITS, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
-def test_averages_of_pixels(limits: dict[str, int], dtype: Any, monkeypatch: Any) -> None:
+def test_averages_of_pixels(limits: Use, dtype: Any, planning: Planning) -> None:
     """Channels side by side give the bits of channels apart: strides, gaps, ceil mode, both countings, overrides."""
-    with_limits(monkeypatch, limits | {"BYTES_PER_PART": 1, "STREAM_FROM": 0})
-    plans = recording(monkeypatch)
+    planning.use(bytes_per_part=1, last_cache=0, **limits)
+    plans = planning.recording()
     poolgrad.set_num_threads(3)
     try:
         for (kernel, stride, pad), width, channels in itertools.product(GEOMETRIES, (1, 2, 7, 20), (8, 24)):
@@ -589,8 +562,8 @@ def test_averages_of_pixels(limits: dict[str, int], dtype: Any, monkeypatch: Any
         poolgrad.set_num_threads(2)
 
 
-def test_adaptive_averages_of_pixels(monkeypatch: Any) -> None:
-    plans = recording(monkeypatch)
+def test_adaptive_averages_of_pixels(planning: Planning) -> None:
+    plans = planning.recording()
     sizes = ((3, 5, 7), (4, 6, 8), (2, 3, 4), (1, 4, 5))
     for size, out in itertools.product(
         sizes, ((2, 3, 4), (4, 2, 11), (1, 1, 1), (5, 9, 7), (3, 7, 6), (1, 5, 13), (2, 4, 17))
@@ -604,10 +577,11 @@ def test_adaptive_averages_of_pixels(monkeypatch: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
-def test_columns_of_rows_are_kept(dtype: Any, monkeypatch: Any) -> None:
+def test_columns_of_rows_are_kept(dtype: Any, monkeypatch: Any, planning: Planning) -> None:
     """Where expanded rows of all windows over an element do not fit scratch, but their columns do: with several tiles,
     planes and threads, strides, windows cut off, and depth."""
-    limits = ROWS | {"LONGEST_BLOCK": 0, "NARROWEST_TILE": 16, "TOTAL_BUDGET": 1 << 40, "BYTES_PER_PART": 1}
+    monkeypatch.setattr(average, "LONGEST_BLOCK", 0)  # other sums, which have no tiles so narrow
+    limits = ROWS | {"narrowest_tile": 16, "total_budget": 1 << 40, "bytes_per_part": 1}
     calls: list[tuple[Any, ...]] = [
         (poolgrad.avg_pool2d_backward, (1, 2, 90, 75), 40, 1, 0),
         (poolgrad.avg_pool2d_backward, (2, 1, 90, 75), 40, 1, 20),
@@ -621,10 +595,9 @@ def test_columns_of_rows_are_kept(dtype: Any, monkeypatch: Any) -> None:
         outs = ((n + 2 * p - k) // s + 1 for n, k, s, p in zip(shape[2:], kernels, strides, pads, strict=True))
         grad, narrow, expected = gradient((*shape[:2], *outs), dtype), set(), None
         for budget in (1 << 40, *range(1500, 12000, 500)):
-            with monkeypatch.context() as limited:
-                with_limits(limited, limits | {"PART_BUDGET": budget * (8 if dtype == np.float64 else 4)})
-                plans = recording(limited)
-                got = call(grad, shape, kernel, stride, pad)
+            planning.use(**limits, second_cache=budget * (8 if dtype == np.float64 else 4))
+            plans = planning.recording()
+            got = call(grad, shape, kernel, stride, pad)
             expected = got if expected is None else expected
             assert plans[-1].kernel == "average_rows"
             assert np.array_equal(got, expected), budget
@@ -636,9 +609,9 @@ def test_columns_of_rows_are_kept(dtype: Any, monkeypatch: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
-def test_whole_planes_of_one_channel(dtype: Any, monkeypatch: Any) -> None:
+def test_whole_planes_of_one_channel(dtype: Any, planning: Planning) -> None:
     """Planes follow each other in the steps of the images, whatever these are."""
-    plans = recording(monkeypatch)
+    plans = planning.recording()
     for images, apart in ((1, 1), (3, 1), (3, 2)):
         grad, room = gradient((images * apart, 1, 1, 1), dtype), np.full((images * apart + 1, 1, 6, 7), 77, dtype)
         out = room[: images * apart : apart]
@@ -650,9 +623,9 @@ def test_whole_planes_of_one_channel(dtype: Any, monkeypatch: Any) -> None:
         assert (room == 77).all()
 
 
-def test_long_windows_of_pixels_keep_their_sums(monkeypatch: Any) -> None:
+def test_long_windows_of_pixels_keep_their_sums(planning: Planning) -> None:
     """Sums of fours are made column by column; layouts must not change them."""
-    plans = recording(monkeypatch)
+    plans = planning.recording()
     grad = gradient((1, 8, 3, 40))
     expected = poolgrad.avg_pool2d_backward(grad, (1, 8, 3, 70), (1, 31), 1)
     got = poolgrad.avg_pool2d_backward(

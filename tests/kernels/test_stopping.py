@@ -14,6 +14,7 @@ import pytest
 from kernels.test_threads import PATIENCE, TIMED_OUT, Numbers, in_team, run_interrupted, task_of, wait_until
 from numba import types
 from oracle import assert_same_bits
+from planning import Planning
 
 import poolgrad
 from poolgrad.kernels.jit import machine
@@ -22,7 +23,7 @@ from poolgrad.kernels.runtime import team
 from poolgrad.kernels.runtime.runner import run_kernel
 from poolgrad.kernels.runtime.stopping import shall_stop, shall_stop_at
 from poolgrad.kernels.runtime.task import ALIGNMENT, APART, CONTROL, DONE
-from poolgrad.plans import plan
+from poolgrad.plans.plan import Plan
 from poolgrad.run import execute, waiting
 from poolgrad.run.calls import forget_calls
 from poolgrad.run.waiting import looking
@@ -57,8 +58,14 @@ def interrupt_when(condition: Callable[[], Any]) -> threading.Thread:
     return thread
 
 
-# Windows so large that every row of the result is the sum of hundreds of rows: seconds of work in few megabytes.
+# Windows so large that every row of the result is the sum of hundreds of rows, which are made again each time where
+# there is no room to keep them (see the fixture): seconds of work in few megabytes.
 SLOW = {"shape": (1, 1, 1024, 1024), "kernel_size": 600, "stride": 1}
+
+
+@pytest.fixture
+def no_room(planning: Planning) -> None:
+    planning.use(ways=["rows"], second_cache=1)
 
 
 def slow_call(out: Array) -> None:
@@ -67,6 +74,7 @@ def slow_call(out: Array) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2], indirect=True)
+@pytest.mark.usefixtures("no_room")
 def test_ctrl_c_stops_a_call_in_the_middle(threads: int) -> None:
     out = np.full(SLOW["shape"], np.nan, np.float32)
     thread = interrupt_when(lambda: not np.isnan(out[0, 0, 0, 0]))
@@ -80,6 +88,7 @@ def test_ctrl_c_stops_a_call_in_the_middle(threads: int) -> None:
     assert threads == 1 or in_team(team.BUSY) == 0
 
 
+@pytest.mark.usefixtures("no_room")
 def test_any_handler_may_end_a_call() -> None:
     """Not only Ctrl-C: what handlers raise is what callers get."""
 
@@ -183,6 +192,7 @@ def test_whoever_looks_sees_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> No
     assert shares == sorted(shares)
 
 
+@pytest.mark.usefixtures("no_room")
 def test_units_that_are_done_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "BETWEEN_LOOKS", 0.001)
     shares: list[float] = []
@@ -196,6 +206,7 @@ class Enough(Exception):
     pass
 
 
+@pytest.mark.usefixtures("no_room")
 def test_whoever_looks_may_stop_a_call_of_any_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "BETWEEN_LOOKS", 0.001)
     out = np.full(SLOW["shape"], np.nan, np.float32)
@@ -356,32 +367,22 @@ def empty_out(call: Any) -> Array:
     return in_memory(np.full(call[1], np.nan, call[5]), call[6])
 
 
-def plan_of(monkeypatch: pytest.MonkeyPatch, call: Any, data: tuple[Array, Array]) -> tuple[plan.Plan, Array]:
+def plan_of(planning: Planning, call: Any, data: tuple[Array, Array]) -> tuple[Plan, Array]:
     """The plan that a call makes, and its result."""
-    made: list[plan.Plan] = []
-    original = poolgrad.run.prepared.prepare
-
-    def watch(*arguments: Any) -> plan.Plan:
-        made.append(original(*arguments))
-        return made[-1]
-
-    with monkeypatch.context() as patch:
-        patch.setattr(poolgrad.run.prepared, "prepare", watch)
-        forget_calls()
-        out = empty_out(call)
-        run_call(call, data, out)
+    made, out = planning.recording(), empty_out(call)
+    run_call(call, data, out)
     return made[0], out
 
 
 @pytest.mark.parametrize("threads", [1, 3], indirect=True)
 @pytest.mark.parametrize(("kernel", "call"), [*MANY, *LARGE], ids=lambda value: value if type(value) is str else "")
 def test_being_watched_changes_no_bit(
-    kernel: str, call: Any, threads: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    kernel: str, call: Any, threads: int, planning: Planning, request: pytest.FixtureRequest
 ) -> None:
     """A watched run enters its kernel again and again, for one unit, two, four and so on."""
-    monkeypatch.setattr(plan, "BYTES_PER_PART", 1)
+    planning.use(bytes_per_part=1)
     data = data_of(call)
-    made, expected = plan_of(monkeypatch, call, data)
+    made, expected = plan_of(planning, call, data)
     assert made.kernel == kernel
     assert made.units > 4 * made.grain or (kernel, call) in LARGE
     request.getfixturevalue("watched")
@@ -406,10 +407,10 @@ def kernel_caller() -> Any:
 
 
 @pytest.mark.parametrize(("kernel", "call"), LARGE, ids=lambda value: value if type(value) is str else "")
-def test_kernels_look_inside_large_units(kernel: str, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_look_inside_large_units(kernel: str, call: Any, planning: Planning) -> None:
     """One that is entered though it shall stop leaves the output as it is."""
     data = data_of(call)
-    made, result = plan_of(monkeypatch, call, data)
+    made, result = plan_of(planning, call, data)
     assert made.kernel == kernel
     assert not np.isnan(result).any()
     control = np.zeros(1, CONTROL)

@@ -365,8 +365,11 @@ def test_nothing_is_read_or_written_beyond_the_page():
         import ctypes, mmap
         import numpy as np
         from oracle import BFLOAT16, FLOAT32, FLOAT64, FLOAT16, parse, assert_same_bits
-        from poolgrad.plans import plan
+        import poolgrad
+        from planning import Planning
 
+        planning = Planning()
+        poolgrad.run.prepared.prepare = planning.prepare
         libc, PAGE, keep = ctypes.CDLL(None, use_errno=True), mmap.PAGESIZE, []
 
         def fenced(values, end):
@@ -402,7 +405,7 @@ def test_nothing_is_read_or_written_beyond_the_page():
         ]
         for line in lines + past_caches:
             if line == past_caches[0]:
-                plan.STREAM_FROM = 0
+                planning.use(last_cache=0)
             case = parse(line)
             for dtype in (FLOAT32, BFLOAT16, FLOAT16, FLOAT64):
                 gradients = case.gradients(dtype)

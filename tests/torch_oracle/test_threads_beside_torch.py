@@ -6,58 +6,50 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from planning import Planning
 
 import poolgrad
+from poolgrad.plans.plan import Plan
 from poolgrad.run import threads
 
 SHAPE = (1, 4, 8, 8)
 
 
 @pytest.fixture
-def parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def planned(planning: Planning, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Plan]]:
     """Into how many parts each call was divided that had to be planned; as in a process where nobody set a number."""
-    monkeypatch.setattr(poolgrad.plans.plan, "BYTES_PER_PART", 1)
-    monkeypatch.setattr(poolgrad.plans.average, "LANES_BUDGET", 0)  # eight planes at a time could not be divided
+    planning.use(ways=["rows"], bytes_per_part=1)  # eight planes at a time could not be divided
     monkeypatch.setattr(threads, "is_set", False)
     monkeypatch.setattr(threads, "count", 5)
-    original, planned = poolgrad.run.prepared.prepare, []
-
-    def watched(*arguments: Any) -> Any:
-        made = original(*arguments)
-        planned.append(made.parts)
-        return made
-
-    monkeypatch.setattr(poolgrad.run.prepared, "prepare", watched)
     before = torch.get_num_threads()
-    yield planned
+    yield planning.plans
     torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("with_out", [False, True])
-def test_torchs_number_is_part_of_a_call(with_out: bool, parts: list[int]) -> None:
+def test_torchs_number_is_part_of_a_call(with_out: bool, planned: list[Plan]) -> None:
     grad, out = torch.ones(1, 4, 4, 4), torch.empty(SHAPE) if with_out else None
     for number in (1, 3, 1, 2, 3):
         torch.set_num_threads(number)
         for _ in range(2):
             assert (poolgrad.avg_pool2d_backward(grad, SHAPE, 2, out=out) == 0.25).all()
-    assert parts == [1, 3, 2]
+    assert [made.parts for made in planned] == [1, 3, 2]
 
 
-def test_arrays_of_other_kinds_do_not_ask_torch(parts: list[int]) -> None:
+def test_arrays_of_other_kinds_do_not_ask_torch(planned: list[Plan]) -> None:
     torch.set_num_threads(2)
     poolgrad.avg_pool2d_backward(np.ones((1, 4, 4, 4), np.float32), SHAPE, 2)
     poolgrad.avg_pool2d_backward(torch.ones(1, 4, 4, 4), SHAPE, 2)
     poolgrad.avg_pool2d_backward(np.ones((1, 5, 4, 4), np.float32), torch.empty(1, 5, 8, 8), 2)
-    assert parts == [5, 2, 5]
+    assert [made.parts for made in planned] == [5, 2, 5]
     assert poolgrad.get_num_threads() == 5
 
 
-def test_a_number_asked_of_poolgrad_wins(parts: list[int]) -> None:
+def test_a_number_asked_of_poolgrad_wins(planned: list[Plan]) -> None:
     grad = torch.ones(1, 4, 4, 4)
     torch.set_num_threads(2)
     poolgrad.avg_pool2d_backward(grad, SHAPE, 2)
@@ -65,7 +57,7 @@ def test_a_number_asked_of_poolgrad_wins(parts: list[int]) -> None:
     for number in (2, 1):
         torch.set_num_threads(number)
         poolgrad.avg_pool2d_backward(grad, SHAPE, 2)
-    assert parts == [2, 3]
+    assert [made.parts for made in planned] == [2, 3]
 
 
 PROCESS = """if True:

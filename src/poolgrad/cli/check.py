@@ -33,11 +33,12 @@ ABSENT = {
 }
 
 
-def _described(parameter: Parameter) -> tuple[str, str]:
+def described(parameter: Parameter) -> tuple[str, str]:
+    """A tensor that need not be there: its metavar and help."""
     return "TENSOR", f"{parameter.help[:-1]}: {TENSOR}{ABSENT.get(parameter.role, '')}."
 
 
-@takes_call(_described)
+@takes_call(described)
 def check(
     operator: Annotated[str, operator_argument("OP|CASES", "The operator, or a case file.")],
     words: dict[str, Any],

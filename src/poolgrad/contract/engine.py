@@ -17,6 +17,7 @@ from ..base.tensor import Tensor
 from .parameters import Parameter, Role
 
 if TYPE_CHECKING:
+    from ..plans.limits import Limits
     from ..plans.plan import Plan
     from .operator import Operator
 
@@ -134,8 +135,18 @@ def refusal(call: Call, check: Check, broken: Broken) -> AclnnError:
     )
 
 
-def prepare(operator: Operator, product: Product, values: Mapping[str, Value], threads: int) -> Plan:
-    """Check a call and plan it; ``AclnnError`` for the first broken row. Touches no tensor memory."""
+def prepare(
+    operator: Operator,
+    product: Product,
+    values: Mapping[str, Value],
+    threads: int,
+    limits: Limits | None = None,
+    way: str = "",
+) -> Plan:
+    """Check a call and plan it; ``AclnnError`` for the first broken row. Touches no tensor memory.
+
+    Limits are those of the machine, and the way is the fastest one, unless others are asked for.
+    """
     call = Call(operator, product, values)
     enforce(call, operator.checks)
-    return operator.planner(call, threads)
+    return operator.planner(call, threads, limits, way)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..base.tensor import Tensor
     from ..base.windows import Windows
     from ..cases.suite import Suite
+    from ..plans.limits import Limits
     from ..plans.plan import Plan
 
 
@@ -74,7 +75,8 @@ class Operator:
     default_format: str  # of tensors whose format nobody names, with a batch
     windows: Callable[[Call], tuple[Windows, ...]] = field(repr=False)
     rows: tuple[Check, ...] = field(repr=False)  # between those that every operator begins and ends with
-    planner: Callable[[Call, int], Plan] = field(repr=False)  # of a call and the number of threads
+    # Of a call, the number of threads, limits (None: the machine's) and the name of a way ("": the fastest).
+    planner: Callable[[Call, int, Limits | None, str], Plan] = field(repr=False)
     suite: Callable[[Suite], None] = field(repr=False)  # adds cases that usual suites leave out
     sample: Sample = field(repr=False)
     # Rows that stand before null pointers, some of these among them; all others come next.

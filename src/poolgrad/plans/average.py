@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from ..base.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, DType
+from ..base.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from ..base.tensor import Planes, Tensor, as_planes
 from ..base.windows import COUNT_ONE, COUNT_PADDED, COUNT_VALID, FIXED, Axis, whole
 from ..contract.engine import Call
@@ -24,7 +25,6 @@ from ..kernels.record import (
     FEW_WINDOWS,
     LANES,
     LAYERS,
-    LAYERS_IN_ONE_PASS,
     LONGEST_TABLE,
     MOST_DIRECT_TERMS,
     RECORD,
@@ -32,8 +32,9 @@ from ..kernels.record import (
     ROWS_IN_TABLE,
     WIDE_ROOM,
 )
-from . import plan as plans
-from .plan import CODES, Plan, Record, compute_dtype, parts_for, power_of_two
+from .limits import Limits, machine_limits
+from .plan import CODES, Plan, compute_dtype, parts_for, power_of_two
+from .ways import Booking, Need, Record, Way, choose
 
 # What grad_output is rounded to before anything else ("computed in X").
 ROUNDINGS = {
@@ -51,23 +52,16 @@ MOVES = {
     BFLOAT16: codes.READ_BFLOATS,
 }
 
-WIDEST_TILE, NARROWEST_TILE = 8192, 64
-# Fixed windows: strides that constant shuffles can lay out, and the longest sums that fit scratch.
+# Fixed windows: strides that constant shuffles can lay out where sums are long, and the longest that fit scratch.
 LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 2048
 # Rows of gradients that are summed by blocks, in all layers; so many narrow tiles fit scratch for any number of parts.
 LONGEST_BLOCK = 256
-# Rows that are expanded together, in numbers: what is made of them should stay in the first-level cache.
-BATCH = 2048
 # Rows of this width are woven. Measured in the caches, lanes are up to a third faster on planes of 28 and 35 columns,
 # as fast on 56 (faster by a quarter where windows touch), and slower by 15 to 50 % on wider ones.
 NARROWEST_WOVEN, NARROWEST_TOUCHING = 40, 60
 # Layers of such rows are made in scratch and added up: with windows of 3 in 0.3 to 0.6 of the time that single rows
-# take. Lanes are as fast on 16 to 28 columns. Some rows of each layer are made at a time, in slots of so many bytes in
-# all; a quarter of that takes a tenth longer, a sixteenth a third.
-NARROWEST_LAYERS, BAND_OF_LAYERS, FEWEST_ROWS_OF_LAYERS = 24, 1 << 18, 4
-# With windows of 3 and a stride of 1 such rows of the result are written while the last of their layers is made, in 0.8
-# to 0.9 of the time. Rows of 40 columns take as long, narrower ones up to twice as long. Strides of 2 gain nothing.
-NARROWEST_JOINED = 48
+# take. Lanes are as fast on 16 to 28 columns.
+NARROWEST_LAYERS = 24
 # Windows of 3 and a stride of 1 roll in such rows: planes of 11 columns and more take 0.4 to 0.9 of the time that any
 # other way takes, narrower ones a tenth more than in lanes.
 NARROWEST_ROLLING = 11
@@ -77,18 +71,11 @@ NARROWEST_DOUBLING = 24
 # Other windows that touch are repeated in such rows. Beyond the caches that takes 0.5 to 0.9 of the time of any other
 # way, and as long on 28 columns; within them as long on 56 columns and more, 0.7 of it on 224, and longer on 28.
 NARROWEST_REPEATING_BEYOND_CACHES, NARROWEST_REPEATING = 16, 60
-# Of results up to twice as large as caches, a beginning of so many bytes is not written past them. Threads share the
-# way past them, so two take 0.8 to 0.9 of the time if at most half as much is read as is written. One alone takes 0.95
-# of it if a ninth is read, and no less if it is a quarter. Nothing is gained with larger results.
-KEPT_BY_PART, KEPT_IN_ALL = 12 << 20, 24 << 20
+# A beginning of results is written into the caches if at most such a part of what is written is read: by some threads,
+# and by one alone.
 LITTLE_READ, LITTLE_READ_ALONE = 2, 6
-# Channels that are worked on together at most, numbers in all their slots, and channels from which on a row is cut
-# into blocks of them rather than into tiles: with windows of 3 over 2048 channels in 0.6 of the time.
-MOST_CHANNELS, PIXELS_AT_ONCE, MANY_CHANNELS = 4096, 1 << 16, 1024
 # Gradients that are read at once where each fills a plane.
 PLANES_AT_ONCE = 256
-# Scratch of eight small planes should stay in a core's second-level cache.
-LANES_BUDGET = 1000 << 10
 # With fewer planes most lanes would work for nothing, which does not matter if there is little work.
 FEWEST_LANES, TINY = 3, 1 << 13
 
@@ -114,122 +101,168 @@ def has_large_divisors(divisor: int, axes: Axes, compute: str) -> bool:
     return abs(divisor) * math.prod(axis.longest_count for axis in axes) > exact
 
 
-def plan_average(call: Call, threads: int) -> Plan:
-    """The gradient of an average over the windows of one to three axes; a plane without depth has one layer."""
-    by_role = call.operator.by_role
-    grad, result = by_role[Role.GRADIENT].name, by_role[Role.RESULT].name
-    source, target = call.tensor(grad), call.tensor(result)
-    divisor, layout = divisor_of(call), layout_of(call)
-    axes, rounding = axes_of(call), call.operator.rounding(call) or "kept"
-    compute = compute_dtype(target.dtype)
-    itemsize = np.dtype(compute).itemsize
-    planes, gradients = as_planes(target, layout), as_planes(source, layout)
-    record = _record(target.dtype, planes.shape[1], axes)
-    record["grad_steps"], record["result_steps"] = gradients.steps, planes.steps
-    record["divisor"], record["rounding"] = divisor, ROUNDINGS[rounding]
-    record["large_divisors"] = has_large_divisors(divisor, axes, compute)
+@dataclasses.dataclass(frozen=True)
+class Spreading:
+    """An average's gradient, as its ways look at it."""
 
-    moves = MOVES[target.dtype]
-    if gradients.has_neighbours(source.dtype.itemsize) and rounding == "kept" and not record["large_divisors"]:
-        record["reading"] = moves
-    if planes.has_neighbours(target.dtype.itemsize):
-        record["writing"] = moves
-    record["itemsize"], record["stored"], record["row_step"] = itemsize, target.dtype.itemsize, planes.steps[3]
-    record["ones"] = axes[2].phases_with_all_terms
-    record["overlapping"] = max(axes[0].longest_run, axes[1].longest_run) > 1
-    record["streaming"] = target.dtype.nbytes(target.count) >= plans.STREAM_FROM
-    views = Views(axes, source, target, gradients, planes, threads)
-    booked = None
-    if target.count and not source.count:
-        booked = "average_zeros", target.count // axes[2].size, 0, 0
-    elif target.count:
-        booked = (
-            _for_whole_planes(views, record)
-            or _for_channels_last(views, record)
-            or _k3s1(views, record)
-            or _stride2(views, record)
-            or _touching(views, record)
-            or _few_windows(views, record)
-            or _for_small_planes(views, record)
-            or _in_rows(views, record)
-        )
-    kernel, units, floats, integers = booked or ("", 0, 0, 0)
-    # Lanes are worked on together, so a part of fewer would gain nothing.
-    grain = LANES if kernel == "average_small_planes" else 1
-    parts = views.parts(-(-units // grain))
-    return Plan(call, kernel, compute, record, (grad, result), units, parts, floats, integers, grain)
-
-
-class Views(NamedTuple):
-    """The two tensors of an average, as a planner looks at them."""
-
+    call: Call
     axes: Axes
     source: Tensor
     target: Tensor
     gradients: Planes
     planes: Planes
+    compute: str
+    divisor: int
+    rounding: str
     threads: int
+    limits: Limits
+
+    @cached_property
+    def itemsize(self) -> int:
+        return np.dtype(self.compute).itemsize
+
+    @cached_property
+    def large_divisors(self) -> bool:
+        return has_large_divisors(self.divisor, self.axes, self.compute)
+
+    @cached_property
+    def as_they_are(self) -> bool:
+        """Whether gradients are divided as they are read."""
+        return self.rounding == "kept" and not self.large_divisors
+
+    @cached_property
+    def reading(self) -> int:
+        rows = self.gradients.has_neighbours(self.source.dtype.itemsize) and self.as_they_are
+        return MOVES[self.source.dtype] if rows else codes.BY_ELEMENTS
+
+    @cached_property
+    def writing(self) -> int:
+        return MOVES[self.target.dtype] if self.planes.has_neighbours(self.target.dtype.itemsize) else codes.BY_ELEMENTS
+
+    @cached_property
+    def streaming(self) -> bool:
+        return self.target.dtype.nbytes(self.target.count) >= self.limits.stream_from
+
+    @cached_property
+    def bytes_in_all(self) -> int:
+        return sum(tensor.dtype.nbytes(tensor.count) for tensor in (self.source, self.target))
+
+    @cached_property
+    def rows(self) -> int:
+        """Of the result."""
+        return self.target.count // self.axes[2].size
+
+    @property
+    def has_layers(self) -> bool:
+        """Whether several windows along D hold an element."""
+        return self.axes[0].longest_run > 1
 
     def parts(self, units: int) -> int:
-        return parts_for(self.threads, units, self.source, self.target)
+        return parts_for(self.threads, units, self.limits, self.source, self.target)
+
+    def budget(self, units: int) -> int:
+        """Bytes of scratch that each part of a kernel may have which is split into so many units at most."""
+        return self.limits.budget(self.parts(units))
 
 
-# A kernel, its units of work, and its scratch: floats and integers.
-Booking = tuple[str, int, int, int]
+def plan_average(call: Call, threads: int, limits: Limits | None = None, way: str = "") -> Plan:
+    """The gradient of an average over the windows of one to three axes; a plane without depth has one layer."""
+    by_role, layout = call.operator.by_role, layout_of(call)
+    names = by_role[Role.GRADIENT].name, by_role[Role.RESULT].name
+    source, target = (call.tensor(name) for name in names)
+    axes, compute = axes_of(call), compute_dtype(target.dtype)
+    rounding, gradients, planes = (
+        call.operator.rounding(call) or "kept",
+        as_planes(source, layout),
+        as_planes(target, layout),
+    )
+    views = Spreading(
+        call,
+        axes,
+        source,
+        target,
+        gradients,
+        planes,
+        compute,
+        divisor_of(call),
+        rounding,
+        threads,
+        limits or machine_limits(),
+    )
+    record = _record(views)
+    if not target.count:
+        return Plan(call, "", compute, record, names, 0, 1, 0, 0)
+    choice = choose(WAYS, views, way)
+    kernel, units, floats, integers, grain = choice.taken.book(views, record)
+    parts = views.parts(-(-units // grain))
+    return Plan(call, kernel, compute, record, names, units, parts, floats, integers, grain, choice=choice)
 
 
-def _for_whole_planes(views: Views, record: Record) -> Booking | None:
-    """One window over each plane."""
-    axes, source, target, gradients, planes, _ = views
-    if not all(axis.is_one_window for axis in axes):
-        return None
-    one_channel = planes.shape[1] == 1  # then planes follow each other in the steps of the images
-    stacks = one_channel or (gradients.is_stack() and planes.is_stack())
-    if not (stacks and planes.is_dense(target.dtype.itemsize)):
-        return None
-    if one_channel:
+def _record(views: Spreading) -> Record:
+    """What all kernels are told."""
+    record, dtype, axes = np.zeros(1, RECORD), views.target.dtype, views.axes
+    for field in dataclasses.fields(Axis):
+        record[field.name] = [getattr(axis, field.name) for axis in axes]
+    record["channels"], record["code"] = views.planes.shape[1], CODES[dtype]
+    record["grad_steps"], record["result_steps"] = views.gradients.steps, views.planes.steps
+    record["divisor"], record["rounding"] = views.divisor, ROUNDINGS[views.rounding]
+    record["large_divisors"], record["reading"], record["writing"] = views.large_divisors, views.reading, views.writing
+    record["itemsize"], record["stored"], record["row_step"] = views.itemsize, dtype.itemsize, views.planes.steps[3]
+    record["ones"] = axes[2].phases_with_all_terms
+    record["overlapping"] = max(axes[0].longest_run, axes[1].longest_run) > 1
+    record["streaming"] = views.streaming
+    return record
+
+
+def _book_zeros(views: Spreading, record: Record) -> Booking:
+    return Booking("average_zeros", views.rows)
+
+
+def _are_whole_planes(views: Spreading) -> bool:
+    """Whether each gradient fills a plane that is one run of memory, and planes follow each other."""
+    one_channel = views.planes.shape[1] == 1  # then planes follow each other in the steps of the images
+    stacks = one_channel or (views.gradients.is_stack() and views.planes.is_stack())
+    return stacks and views.planes.is_dense(views.target.dtype.itemsize)
+
+
+def _book_whole_planes(views: Spreading, record: Record) -> Booking:
+    source, target, gradients, planes = views.source, views.target, views.gradients, views.planes
+    if planes.shape[1] == 1:
         record["grad_steps"][0][1], record["result_steps"][0][1] = gradients.steps[0], planes.steps[0]
-    record["divisor"] *= math.prod(axis.count(0) for axis in axes)
+    record["divisor"] *= math.prod(axis.count(0) for axis in views.axes)
     if record["grad_steps"][0][1] != source.dtype.itemsize:
         record["reading"] = codes.BY_ELEMENTS
     # Next to nothing is read, so caches hold more of the result: up to twice their size stores past them take longer.
-    record["streaming"] = target.dtype.nbytes(target.count) >= 2 * plans.STREAM_FROM
+    record["streaming"] = target.dtype.nbytes(target.count) >= 2 * views.limits.stream_from
     record["tile"], record["chunk"] = math.prod(planes.spatial), PLANES_AT_ONCE
-    return "average_whole_planes", source.count, 2 * PLANES_AT_ONCE + LANES, PLANES_AT_ONCE
+    return Booking("average_whole_planes", source.count, 2 * PLANES_AT_ONCE + LANES, PLANES_AT_ONCE)
 
 
-def _for_channels_last(views: Views, record: Record) -> Booking | None:
-    """Channels that lie side by side: all of a pixel together.
+def _are_side_by_side(views: Spreading) -> bool:
+    return views.gradients.steps[1] == views.planes.steps[1] == views.target.dtype.itemsize
 
-    Not for long sums: these are put together where columns are single numbers, and only there, and the layout must not
-    change a bit.
-    """
-    axes, _, target, gradients, planes, _ = views
-    channels = planes.shape[1]
-    side_by_side = gradients.steps[1] == planes.steps[1] == target.dtype.itemsize
-    few = all(_is_short(axis) for axis in axes)
-    if not (side_by_side and few and channels >= LANES):
-        return None
+
+def _book_channels_last(views: Spreading, record: Record) -> Booking:
+    """All channels of a pixel together, or blocks of them."""
+    axes, target, channels, limits = views.axes, views.target, views.planes.shape[1], views.limits
     slots = [power_of_two(axis.longest_run) for axis in axes[:2]]
-    tile, blocks = axes[2].size, -(-channels // MOST_CHANNELS)
+    tile, blocks = axes[2].size, -(-channels // limits.most_channels)
     rows = math.prod(slots) * _rows_of_sums(axes[2])
-    while (pitch := _pitch_of_pixels(axes[2], tile)) * (pixel := -(-channels // blocks)) * rows > PIXELS_AT_ONCE:
-        if pixel > MANY_CHANNELS:
+    while (pitch := _pitch_of_pixels(axes[2], tile)) * (pixel := -(-channels // blocks)) * rows > limits.pixels_at_once:
+        if pixel > limits.many_channels:
             blocks += 1
         elif tile > 1:
             tile = -(-tile // 2)
         else:
             break
     moves = MOVES[target.dtype]
-    record["reading"] = (
-        moves if record["rounding"] == codes.KEPT and not record["large_divisors"] else codes.BY_ELEMENTS
-    )
+    record["reading"] = moves if views.as_they_are else codes.BY_ELEMENTS
     record["writing"], record["pixel"], record["tile"], record["pitch"] = moves, pixel, tile, pitch
     record["wide"] = pitch * pixel * _rows_of_sums(axes[2])
     record["depth_slots"], record["row_slots"] = slots
     floats = 3 * _whole_vectors(pixel) + pitch * pixel * (1 + rows) + ROOM
     integers = pixel + tile + math.prod(slots) + 1 + LONGEST_TABLE + math.prod(slots)
-    return "average_channels_last", target.count // (axes[2].size * channels), floats, integers
+    return Booking("average_channels_last", target.count // (axes[2].size * channels), floats, integers)
 
 
 def _pitch_of_pixels(columns: Axis, tile: int) -> int:
@@ -243,169 +276,218 @@ def _rows_of_sums(columns: Axis) -> int:
     return 1 if terms == 1 or (terms > 2 and columns.fewest == terms) else 2
 
 
-def _k3s1(views: Views, record: Record) -> Booking | None:
-    """Windows of 3 x 3 with a stride of 1."""
-    _, rows, columns = views.axes
-    nine = all((axis.rule, axis.kernel, axis.stride) == (FIXED, 3, 1) for axis in (rows, columns))
-    wide = columns.size >= max(NARROWEST_ROLLING, LANES)
-    if not (nine and columns.pad == 1 and wide):
-        return None
-    pitch = _whole_vectors(columns.size) + LANES
-    # As much is read as is written: if both together leave the caches, stores past them save a fifth to a half.
-    streaming = _bytes_in_all(views) >= plans.STREAM_FROM
-    return _in_one_pass("average_k3s1", views, record, streaming, pitch, 7 * pitch)
-
-
-def _bytes_in_all(views: Views) -> int:
-    return sum(tensor.dtype.nbytes(tensor.count) for tensor in (views.source, views.target))
-
-
-def _touching(views: Views, record: Record) -> Booking | None:
-    """Windows of 2 x 2 to 4 x 4 that touch."""
-    _, rows, columns = views.axes
-    stride, streaming = columns.stride, bool(record["streaming"][0])
-    touching = all(
-        (axis.rule, axis.kernel, axis.stride, axis.pad) == (FIXED, stride, stride, 0) for axis in (rows, columns)
+def _are(axes: Iterable[Axis], kernel: int, stride: int, pad: int | None = None) -> bool:
+    """Whether windows along these axes are of that kind; any padding will do if none is named."""
+    return all(
+        (axis.rule, axis.kernel, axis.stride) == (FIXED, kernel, stride) and pad in (axis.pad, None) for axis in axes
     )
-    narrowest = NARROWEST_REPEATING_BEYOND_CACHES if streaming else NARROWEST_REPEATING
-    if not (touching and 2 <= stride <= 4 and columns.out >= LANES and columns.size >= narrowest):
-        return None
-    numbers = 2 * stride * codes.REPEATED_AT_ONCE + LANES + codes.PAGE // 4 // int(record["itemsize"][0])
-    return _in_one_pass(f"average_touching_{stride}", views, record, streaming, 0, numbers)
 
 
-def _stride2(views: Views, record: Record) -> Booking | None:
-    """Windows of 2 x 2, or of 3 x 3 with a padding of 1, with a stride of 2."""
+def _book_k3s1(views: Spreading, record: Record) -> Booking:
+    """As much is read as is written: if both together leave the caches, stores past them save a fifth to a half."""
+    streaming = views.bytes_in_all >= views.limits.stream_from
+    pitch, numbers = _k3s1_scratch(views)
+    return _in_one_pass("average_k3s1", views, record, streaming, pitch, numbers)
+
+
+def _k3s1_scratch(views: Spreading) -> tuple[int, int]:
+    pitch = _whole_vectors(views.axes[2].size) + LANES
+    return pitch, 7 * pitch
+
+
+def _book_touching(views: Spreading, record: Record) -> Booking:
+    stride = views.axes[2].stride
+    return _in_one_pass(f"average_touching_{stride}", views, record, views.streaming, *_touching_scratch(views))
+
+
+def _touching_scratch(views: Spreading) -> tuple[int, int]:
+    return 0, 2 * views.axes[2].stride * codes.REPEATED_AT_ONCE + LANES + codes.PAGE // 4 // views.itemsize
+
+
+def _has_usual_strides_of_2(views: Spreading) -> bool:
+    """Windows of 2 x 2, or of 3 x 3 with a padding of 1."""
     _, rows, columns = views.axes
-    size, itemsize, streaming = columns.kernel, int(record["itemsize"][0]), bool(record["streaming"][0])
-    usual = all(
-        (axis.rule, axis.kernel, axis.stride, axis.pad) == (FIXED, size, 2, size - 2)
-        and 0 <= 2 * axis.out - axis.size <= size - 2
-        for axis in (rows, columns)
+    size = columns.kernel
+    return size in (2, 3) and all(
+        _are((axis,), size, 2, size - 2) and 0 <= 2 * axis.out - axis.size <= size - 2 for axis in (rows, columns)
     )
-    wide = columns.size >= max(NARROWEST_DOUBLING, 2 * LANES)
-    pays = size == 3 or (size == 2 and streaming)
-    if not (usual and wide and pays):
-        return None
-    pitch = -(-columns.size * itemsize // codes.PAGE) * codes.PAGE // itemsize
-    numbers = 4 * pitch + codes.PAGE // 4 // itemsize
-    name = f"average_k{size}s2_odd" if columns.size % 2 else f"average_k{size}s2"
-    return _in_one_pass(name, views, record, streaming, pitch, numbers)
 
 
-def _in_one_pass(name: str, views: Views, record: Record, streaming: bool, pitch: int, numbers: int) -> Booking | None:
-    """Planes of floats whose windows in a layer all count the same, if so many numbers of scratch fit."""
-    depth, rows, columns = views.axes
-    layers = depth.longest_run > 1  # that are made in scratch, and added up
-    name = name.replace("average", "average_layers") if layers else name
-    if layers and (name not in LAYERS_IN_ONE_PASS or not _is_short(depth)):
-        return None
+def _book_stride2(views: Spreading, record: Record) -> Booking:
+    columns = views.axes[2]
+    name = f"average_k{columns.kernel}s2" + ("_odd" if columns.size % 2 else "")
+    return _in_one_pass(name, views, record, views.streaming, *_stride2_scratch(views))
+
+
+def _stride2_scratch(views: Spreading) -> tuple[int, int]:
+    pitch = -(-views.axes[2].size * views.itemsize // codes.PAGE) * codes.PAGE // views.itemsize
+    return pitch, 4 * pitch + codes.PAGE // 4 // views.itemsize
+
+
+def _goes_in_one_pass(views: Spreading) -> bool:
+    """Planes of floats whose windows in a layer all count the same."""
+    _, rows, columns = views.axes
     even = rows.counts_evenly and columns.counts_evenly
-    floats = record["reading"] == record["writing"] == codes.READ_FLOATS
-    rows_in_all = views.target.count // columns.size
-    fits = numbers * int(record["itemsize"][0]) <= _budget(rows_in_all, views)
-    if not (even and floats and fits):
-        return None
-    booked = _in_layers(name, views, record, numbers, 0) if layers else (name, rows_in_all, numbers, 0)
-    if booked is not None:
-        if layers:  # stores that miss the caches wait longer here: those past them pay from half the size on
-            streaming = _bytes_in_all(views) >= plans.STREAM_FROM // 2
-            record["joined"] = name == "average_layers_k3s1" and columns.size >= NARROWEST_JOINED
-        record["streaming"], record["chunk"], record["pitch"] = streaming, numbers, pitch
-        record["kept"] = _kept(views, views.parts(rows_in_all)) if streaming and not layers else 0
-    return booked
+    return even and views.reading == views.writing == codes.READ_FLOATS
 
 
-def _kept(views: Views, parts: int) -> int:
+def _fits_one_pass(scratch: Callable[[Spreading], tuple[int, int]], layers: bool) -> Callable[[Spreading], bool]:
+    """Whether so many numbers fit scratch, with layers where these are made there."""
+
+    def fits(views: Spreading) -> bool:
+        numbers = scratch(views)[1]
+        if views.has_layers:
+            return layers and _is_short(views.axes[0]) and _fits_layers(views, numbers, 0)
+        return numbers * views.itemsize <= views.budget(views.rows)
+
+    return fits
+
+
+def _in_one_pass(name: str, views: Spreading, record: Record, streaming: bool, pitch: int, numbers: int) -> Booking:
+    record["chunk"], record["pitch"] = numbers, pitch
+    if not views.has_layers:
+        record["streaming"] = streaming
+        record["kept"] = _kept(views, views.parts(views.rows)) if streaming else 0
+        return Booking(name, views.rows, numbers)
+    # Stores that miss the caches wait longer here: those past them pay from half the size on.
+    record["streaming"] = views.bytes_in_all >= views.limits.stream_from // 2
+    record["joined"] = name == "average_k3s1" and views.axes[2].size >= views.limits.joined_from
+    return _in_layers(name.replace("average", "average_layers"), views, record, numbers, 0)
+
+
+def _kept(views: Spreading, parts: int) -> int:
     """How many rows each part writes into the caches before it writes past them."""
-    _, source, target, *_ = views
-    read, written = (tensor.dtype.nbytes(tensor.count) for tensor in (source, target))
-    if read * (LITTLE_READ if parts > 1 else LITTLE_READ_ALONE) > written or written >= 2 * plans.STREAM_FROM:
+    target, limits = views.target, views.limits
+    read, written = (tensor.dtype.nbytes(tensor.count) for tensor in (views.source, target))
+    if read * (LITTLE_READ if parts > 1 else LITTLE_READ_ALONE) > written or written >= 2 * limits.stream_from:
         return 0
-    return min(KEPT_BY_PART, KEPT_IN_ALL // parts) // target.dtype.nbytes(views.axes[2].size)
+    return min(limits.kept_by_part, limits.kept_in_all // parts) // target.dtype.nbytes(views.axes[2].size)
 
 
-def _few_windows(views: Views, record: Record) -> Booking | None:
-    """Few windows hold an element along W and H, and rows are long enough."""
-    (depth, rows, columns), _, target, *_ = views
-    layers = depth.longest_run > 1  # that are made in scratch, and added up
+def _name_of_few(views: Spreading) -> str:
+    columns = views.axes[2]
     windows = f"{columns.kernel}_{columns.stride}_{columns.pad % columns.stride}"
-    name = f"average_layers_{windows}" if layers else f"average_few_windows_{windows}"
-    few = name in FEW_WINDOWS | LAYERS and columns.rule == FIXED and rows.longest_run <= columns.terms
-    narrowest = NARROWEST_WOVEN if columns.terms > 1 or record["streaming"] else NARROWEST_TOUCHING
-    if layers:
-        narrowest = NARROWEST_LAYERS if _is_short(depth) else columns.size + 1
-    wide = columns.size >= max(narrowest, 2 * LANES, columns.stride * LANES)
+    return f"average_layers_{windows}" if views.has_layers else f"average_few_windows_{windows}"
+
+
+def _are_few(views: Spreading) -> bool:
+    """Whether few windows hold an element along W and H."""
+    depth, rows, columns = views.axes
+    known = columns.rule == FIXED and _name_of_few(views) in FEW_WINDOWS | LAYERS
+    return known and rows.longest_run <= columns.terms and (not views.has_layers or _is_short(depth))
+
+
+def _rounds_rows(views: Spreading) -> bool:
+    """Whether halves are rounded row by row in a second pass."""
+    return not views.has_layers and views.target.dtype not in (FLOAT32, FLOAT64)
+
+
+def _few_windows_scratch(views: Spreading) -> tuple[int, int, int, int]:
+    """Numbers of a row of gradients and of quotients; floats and integers in all."""
+    _, rows, columns = views.axes
     # Whole vectors everywhere: rows that begin amid a cache line take longer to read.
     chunk = _whole_vectors(columns.out) + LANES
     pitch = _whole_vectors(max(columns.out, (columns.size + columns.pad) // columns.stride)) + 4 * LANES
-    as_made = layers or target.dtype in (FLOAT32, FLOAT64)
-    slots, row = power_of_two(columns.terms), 0 if as_made else _whole_vectors(columns.size)
-    floats = 2 * LANES + row + 2 * chunk + (1 + slots) * pitch
+    row = _whole_vectors(columns.size) if _rounds_rows(views) else 0
+    floats = 2 * LANES + row + 2 * chunk + (1 + power_of_two(columns.terms)) * pitch
     integers = _whole_vectors(chunk + 1 + min(rows.out, ROWS_IN_TABLE) + 2 * min(rows.size, ROWS_IN_TABLE))
-    rows_in_all = target.count // columns.size
-    fits = floats * int(record["itemsize"][0]) + 8 * integers <= _budget(rows_in_all, views)
-    # Halves are rounded in a second pass, which takes longer than lanes if there is nothing to add.
-    slow = row > 0 and columns.terms == 1
-    if not (few and wide and fits and record["writing"]) or slow:
-        return None
-    booked = _in_layers(name, views, record, floats, integers) if layers else (name, rows_in_all, floats, integers)
-    if booked is not None:
-        record["chunk"], record["pitch"], record["row_slots"], record["wide"] = chunk, pitch, slots, row
-        record["even"] = columns.counts_evenly and record["reading"] == codes.READ_FLOATS and columns.out >= LANES
-    return booked
+    return chunk, pitch, floats, integers
 
 
-def _in_layers(name: str, views: Views, record: Record, floats: int, integers: int) -> Booking | None:
-    """Layers that are made in so much scratch: some rows of each at a time, as many as stay in a core's caches."""
-    (depth, rows, columns), _, target, *_ = views
+def _fits_few_windows(views: Spreading) -> bool:
+    _, _, floats, integers = _few_windows_scratch(views)
+    if views.has_layers:
+        return _fits_layers(views, floats, integers)
+    return floats * views.itemsize + 8 * integers <= views.budget(views.rows)
+
+
+def _is_wide_for_few_windows(views: Spreading) -> bool:
+    columns = views.axes[2]
+    if views.has_layers:
+        return columns.size >= NARROWEST_LAYERS
+    return columns.size >= (NARROWEST_WOVEN if columns.terms > 1 or views.streaming else NARROWEST_TOUCHING)
+
+
+def _book_few_windows(views: Spreading, record: Record) -> Booking:
+    columns, name = views.axes[2], _name_of_few(views)
+    chunk, pitch, floats, integers = _few_windows_scratch(views)
+    record["chunk"], record["pitch"], record["row_slots"] = chunk, pitch, power_of_two(columns.terms)
+    record["wide"] = _whole_vectors(columns.size) if _rounds_rows(views) else 0
+    record["even"] = columns.counts_evenly and views.reading == codes.READ_FLOATS and columns.out >= LANES
+    if views.has_layers:
+        return _in_layers(name, views, record, floats, integers)
+    return Booking(name, views.rows, floats, integers)
+
+
+def _layers_scratch(views: Spreading, floats: int, integers: int) -> tuple[int, int, int, int]:
+    """Slots for layers, and rows of each that are made at a time, as many as stay in a core's caches: floats and
+    integers in all, beside so many that one layer takes."""
+    depth, rows, columns = views.axes
     # One more than are added: a slot that was read just now takes longer to write, up to four times beside streams.
-    slots, itemsize = power_of_two(depth.longest_run + 1), int(record["itemsize"][0])
-    units = target.count // (depth.size * columns.size)
-    band = min(rows.size, max(BAND_OF_LAYERS // (slots * columns.size * itemsize), FEWEST_ROWS_OF_LAYERS))
-    booked = floats + slots * band * columns.size + LANES
-    if booked * itemsize + 8 * (integers + slots) > _budget(units, views):
-        return None
-    record["depth_slots"], record["tile"], record["row_step"] = slots, band, columns.size * itemsize
+    slots = power_of_two(depth.longest_run + 1)
+    room = views.limits.band_of_layers // (slots * columns.size * views.itemsize)
+    band = min(rows.size, max(room, views.limits.rows_of_layers))
+    return slots, band, floats + slots * band * columns.size + LANES, integers + slots
+
+
+def _fits_layers(views: Spreading, floats: int, integers: int) -> bool:
+    _, _, floats, integers = _layers_scratch(views, floats, integers)
+    return floats * views.itemsize + 8 * integers <= views.budget(views.rows // views.axes[0].size)
+
+
+def _in_layers(name: str, views: Spreading, record: Record, floats: int, integers: int) -> Booking:
+    """Layers that are made in so much scratch."""
+    slots, band, in_all, integers_in_all = _layers_scratch(views, floats, integers)
+    record["depth_slots"], record["tile"], record["row_step"] = slots, band, views.axes[2].size * views.itemsize
     record["longer"], record["wide_row"] = floats, integers
-    return name, units, booked, integers + slots
+    return Booking(name, views.rows // views.axes[0].size, in_all, integers_in_all)
 
 
-def _for_small_planes(views: Views, record: Record) -> Booking | None:
-    """Dense planes that are small enough to be worked on eight at a time."""
-    axes, _, target, gradients, planes, _ = views
-    dense = gradients.is_dense(target.dtype.itemsize) and planes.is_dense(target.dtype.itemsize)
-    few = _is_short(axes[2]) and not _has_blocks(axes)
-    floats, integers = _small_planes_scratch(axes)
-    count = target.count // math.prod(planes.spatial)
-    parts = views.parts(-(-count // LANES))
-    if 3 * parts < views.parts(target.count // axes[2].size):
-        return None  # too few for all threads
-    budget = min(LANES_BUDGET, plans.TOTAL_BUDGET // parts)
-    enough = count >= FEWEST_LANES or floats <= TINY
-    fits = floats * int(record["itemsize"][0]) <= budget and enough
-    if not (dense and few and fits and record["reading"]):
-        return None
-    if gradients.is_stack() and planes.is_stack():
+def _number_of_planes(views: Spreading) -> int:
+    return views.target.count // math.prod(views.planes.spatial)
+
+
+def _are_planes_of_short_sums(views: Spreading) -> bool:
+    size = views.target.dtype.itemsize
+    dense = views.gradients.is_dense(size) and views.planes.is_dense(size)
+    return dense and _is_short(views.axes[2]) and not _has_blocks(views.axes) and bool(views.reading)
+
+
+def _fits_small_planes(most: Callable[[Spreading, int], int]) -> Callable[[Spreading], bool]:
+    """Whether eight planes take no more scratch than that, of so many parts."""
+
+    def fits(views: Spreading) -> bool:
+        parts = views.parts(-(-_number_of_planes(views) // LANES))
+        return _small_planes_scratch(views.axes)[0] * views.itemsize <= most(views, parts)
+
+    return fits
+
+
+def _has_planes_for_lanes(views: Spreading) -> bool:
+    enough = _number_of_planes(views) >= FEWEST_LANES or _small_planes_scratch(views.axes)[0] <= TINY
+    return enough and 3 * views.parts(-(-_number_of_planes(views) // LANES)) >= views.parts(views.rows)
+
+
+def _book_small_planes(views: Spreading, record: Record) -> Booking:
+    """Eight at a time: lanes are worked on together, so a part of fewer would gain nothing."""
+    if views.gradients.is_stack() and views.planes.is_stack():
         record["channels"] = 0
-    return "average_small_planes", count, floats, integers
+    return Booking("average_small_planes", _number_of_planes(views), *_small_planes_scratch(views.axes), grain=LANES)
 
 
-def _in_rows(views: Views, record: Record) -> Booking:
+def _book_rows(views: Spreading, record: Record) -> Booking:
     """Any tensors: row by row."""
-    axes, target = views.axes, views.target
-    streams = _has_streams(axes[2])
+    axes, limits = views.axes, views.limits
+    streams = _has_streams(axes[2], limits)
     terms = axes[2].terms if streams else 0
-    rows = target.count // axes[2].size
     block = axes[1].terms if _has_blocks(axes) else 0
     sums = axes[0].longest_run * (block + 1) if block else 0
-    budget = _budget(rows, views) // int(record["itemsize"][0])
-    tile, wide, batch, depth_slots, row_slots, narrow = _tiling(axes, streams, sums, budget)
+    tile, wide, batch, depth_slots, row_slots, narrow = _tiling(views, streams, sums)
     if streams:
         windows = axes[2].phases_over(tile) + terms - 1
         chunk, pitch = windows + ROOM, _whole_vectors(windows)
     else:
-        chunk, pitch = min(axes[2].windows_over(tile), plans.MOST_WINDOWS_AT_ONCE) + ROOM, 0
+        chunk, pitch = min(axes[2].windows_over(tile), limits.windows_at_once) + ROOM, 0
     longer = batch * pitch + max(chunk, terms + ROOM)
     levels = int(math.log2(terms)) // 2 if terms > MOST_DIRECT_TERMS else 0
     record["streams"], record["terms"], record["levels"], record["block"] = streams, terms, levels, block
@@ -417,12 +499,7 @@ def _in_rows(views: Views, record: Record) -> Booking:
     kept = slots * narrow + wide if narrow else (slots * batch + sums) * wide
     floats = 2 * wide + kept + 3 * WIDE_ROOM + 2 * chunk + (3 + levels) * longer
     integers = 3 * chunk + slots + 3 + 2 * LONGEST_TABLE + 2 * min(axes[1].size, ROWS_IN_TABLE)
-    return "average_row_blocks" if block else "average_rows", rows, floats, integers
-
-
-def _budget(units: int, views: Views) -> int:
-    """Bytes of scratch that each part of a kernel may have which is split into so many units at most."""
-    return min(plans.PART_BUDGET, plans.TOTAL_BUDGET // views.parts(units))
+    return Booking("average_row_blocks" if block else "average_rows", views.rows, floats, integers)
 
 
 def _small_planes_scratch(axes: Axes) -> tuple[int, int]:
@@ -440,14 +517,6 @@ def _small_planes_scratch(axes: Axes) -> tuple[int, int]:
     return floats, gradients + elements + 2 * LANES + axes[2].size + 2 * axes[1].size + LONGEST_TABLE
 
 
-def _record(dtype: DType, channels: int, axes: tuple[Axis, ...]) -> Record:
-    record = np.zeros(1, RECORD)
-    for field in dataclasses.fields(Axis):
-        record[field.name] = [getattr(axis, field.name) for axis in axes]
-    record["channels"], record["code"] = channels, CODES[dtype]
-    return record
-
-
 class Tiling(NamedTuple):
     """Columns per tile; numbers of an expanded row, and rows per batch; how many batches to keep (of layers, of rows);
     and numbers that are kept of a row if they are not all."""
@@ -460,13 +529,14 @@ class Tiling(NamedTuple):
     narrow: int
 
 
-def _tiling(axes: Axes, streams: bool, sums: int, budget: int) -> Tiling:
+def _tiling(views: Spreading, streams: bool, sums: int) -> Tiling:
     """As many slots as hold one element's windows, if they fit."""
+    axes, limits, budget = views.axes, views.limits, views.budget(views.rows) // views.itemsize
     depth, rows, columns = axes
     # Powers of two, so that a kernel finds a slot without a division.
     depth_slots, batch, row_slots = power_of_two(depth.longest_run), 1, 1
     wanted = 1 if sums else rows.longest_run
-    tile = min(columns.size, WIDEST_TILE)
+    tile = min(columns.size, limits.widest_tile)
 
     def wide(tile: int) -> int:
         if streams:  # rows of quotients, spread
@@ -476,16 +546,16 @@ def _tiling(axes: Axes, streams: bool, sums: int, budget: int) -> Tiling:
     def fits(rows: int) -> bool:
         return (depth_slots * rows + sums + 8) * wide(tile) <= budget  # with the rows of all steps before and after
 
-    while not fits(2 * wanted) and tile > NARROWEST_TILE:
+    while not fits(2 * wanted) and tile > limits.narrowest_tile:
         tile //= 2
-    while batch < rows.out and 2 * batch * wide(tile) <= BATCH and fits(4 * batch):
+    while batch < rows.out and 2 * batch * wide(tile) <= limits.batch and fits(4 * batch):
         batch *= 2
     # Two batches hold any run that is not longer than one; of a deep tensor the next layer needs all rows again.
     wanted = rows.out if depth.size > 1 else min(wanted + batch - 1, rows.out)
     while row_slots * batch < wanted and fits(2 * row_slots * batch):
         row_slots *= 2
     if streams and not sums and row_slots * batch < rows.longest_run:
-        narrow = _narrow_tiling(axes, wide, budget)
+        narrow = _narrow_tiling(axes, wide, budget, limits.narrowest_tile)
         if narrow is not None:
             return narrow
     # Rows that do not fit are expanded again whenever they are needed: slower, never wrong.
@@ -494,12 +564,12 @@ def _tiling(axes: Axes, streams: bool, sums: int, budget: int) -> Tiling:
     return Tiling(tile, wide(tile), batch, depth_slots, row_slots, 0)
 
 
-def _narrow_tiling(axes: Axes, wide: Callable[[int], int], budget: int) -> Tiling | None:
+def _narrow_tiling(axes: Axes, wide: Callable[[int], int], budget: int, narrowest: int) -> Tiling | None:
     """Slots for the columns of one element's windows, if these fit."""
     depth, rows, columns = axes
     depth_slots, row_slots = power_of_two(depth.longest_run), power_of_two(rows.longest_run)
     tile = columns.size
-    while tile >= NARROWEST_TILE // 2:
+    while tile >= narrowest // 2:
         narrow = _whole_vectors(tile)
         if depth_slots * row_slots * narrow + 24 * wide(tile) <= budget:  # with all other rows
             return Tiling(tile, wide(tile), 1, depth_slots, row_slots, narrow)
@@ -516,12 +586,128 @@ def _is_short(axis: Axis) -> bool:
     return (axis.terms if axis.rule == FIXED else axis.longest_run) <= MOST_DIRECT_TERMS
 
 
-def _has_streams(axis: Axis) -> bool:
-    """Whether to sum all columns' windows at once: for fixed windows of small strides."""
-    return axis.rule == FIXED and axis.stride <= LARGEST_SHUFFLED_STRIDE and axis.terms <= MOST_TERMS
+def _has_streams(axis: Axis, limits: Limits) -> bool:
+    """Whether to sum all columns' windows at once: for fixed windows of small strides. Long sums are put together in
+    another order then, which no limit may change."""
+    largest = limits.shuffled_stride if _is_short(axis) else LARGEST_SHUFFLED_STRIDE
+    return axis.rule == FIXED and axis.stride <= largest and axis.terms <= MOST_TERMS
 
 
 def _has_blocks(axes: Axes) -> bool:
     """Whether to sum rows by blocks: where fixed windows are long along H. The slots of all layers must always fit."""
     depth, rows, _ = axes
     return rows.rule == FIXED and MOST_DIRECT_TERMS < rows.terms <= LONGEST_BLOCK // max(depth.longest_run, 1)
+
+
+LAID_IN_ROWS = Need[Spreading]("rows of results that are runs of memory", lambda v: bool(v.writing))
+IN_ONE_PASS = Need[Spreading]("float rows and windows that all count the same", _goes_in_one_pass)
+
+
+def _scratch(fits: Callable[[Spreading], bool]) -> Need[Spreading]:
+    return Need("so much scratch as each part may have", fits)
+
+
+WAYS: tuple[Way[Spreading], ...] = (
+    Way("zeros", (Need("no gradients at all", lambda v: not v.source.count),), (), _book_zeros),
+    Way(
+        "whole planes",
+        legal=(
+            Need("one window over each plane", lambda v: all(axis.is_one_window for axis in v.axes)),
+            Need("planes that follow each other in memory", _are_whole_planes),
+        ),
+        pays=(),
+        book=_book_whole_planes,
+    ),
+    Way(
+        "channels last",
+        legal=(
+            Need("channels side by side", _are_side_by_side),
+            # Long sums are put together where columns are single numbers, and only there; bits must not differ.
+            Need(f"at most {MOST_DIRECT_TERMS} windows over an element", lambda v: all(map(_is_short, v.axes))),
+            Need(f"{LANES} channels", lambda v: v.planes.shape[1] >= LANES),
+        ),
+        pays=(),
+        book=_book_channels_last,
+    ),
+    Way(
+        "k3s1",
+        legal=(
+            Need("windows of 3 x 3 with a stride of 1", lambda v: _are(v.axes[1:], 3, 1) and v.axes[2].pad == 1),
+            Need(f"{LANES} columns", lambda v: v.axes[2].size >= LANES),
+            IN_ONE_PASS,
+            _scratch(_fits_one_pass(_k3s1_scratch, layers=True)),
+        ),
+        pays=(Need(f"{NARROWEST_ROLLING} columns", lambda v: v.axes[2].size >= NARROWEST_ROLLING),),
+        book=_book_k3s1,
+    ),
+    Way(
+        "stride 2",
+        legal=(
+            Need("windows of 2 x 2, or of 3 x 3 padded by 1, with a stride of 2", _has_usual_strides_of_2),
+            Need(f"{2 * LANES} columns", lambda v: v.axes[2].size >= 2 * LANES),
+            Need("windows of 3 over several layers", lambda v: v.axes[2].kernel == 3 or not v.has_layers),
+            IN_ONE_PASS,
+            _scratch(_fits_one_pass(_stride2_scratch, layers=True)),
+        ),
+        pays=(
+            Need("windows of 3, or more than caches hold", lambda v: v.axes[2].kernel == 3 or v.streaming),
+            Need(f"{NARROWEST_DOUBLING} columns", lambda v: v.axes[2].size >= NARROWEST_DOUBLING),
+        ),
+        book=_book_stride2,
+    ),
+    Way(
+        "touching",
+        legal=(
+            Need(
+                "windows of 2 x 2 to 4 x 4 that touch",
+                lambda v: 2 <= v.axes[2].stride <= 4 and _are(v.axes[1:], v.axes[2].stride, v.axes[2].stride, 0),
+            ),
+            Need(f"{LANES} windows in a row", lambda v: v.axes[2].out >= LANES),
+            IN_ONE_PASS,
+            _scratch(_fits_one_pass(_touching_scratch, layers=False)),
+        ),
+        pays=(
+            Need(
+                f"{NARROWEST_REPEATING} columns, {NARROWEST_REPEATING_BEYOND_CACHES} beyond the caches",
+                lambda v: v.axes[2].size >= (NARROWEST_REPEATING_BEYOND_CACHES if v.streaming else NARROWEST_REPEATING),
+            ),
+        ),
+        book=_book_touching,
+    ),
+    Way(
+        "few windows",
+        legal=(
+            Need("one of the small windows along W, and no more of them along H", _are_few),
+            LAID_IN_ROWS,
+            Need(
+                "two vectors of columns, and one of windows",
+                lambda v: v.axes[2].size >= max(2, v.axes[2].stride) * LANES,
+            ),
+            _scratch(_fits_few_windows),
+        ),
+        pays=(
+            Need(
+                f"{NARROWEST_WOVEN} columns, {NARROWEST_TOUCHING} of windows that touch, {NARROWEST_LAYERS} of layers",
+                _is_wide_for_few_windows,
+            ),
+            Need("something to add before halves are rounded", lambda v: v.axes[2].terms > 1 or not _rounds_rows(v)),
+        ),
+        book=_book_few_windows,
+    ),
+    Way(
+        "small planes",
+        legal=(
+            Need("planes that are runs of memory, of short sums", _are_planes_of_short_sums),
+            _scratch(_fits_small_planes(lambda v, parts: v.limits.total_budget // parts)),
+        ),
+        pays=(
+            Need(
+                "eight planes that stay in the second-level cache",
+                _fits_small_planes(lambda v, _: v.limits.second_cache),
+            ),
+            Need("enough planes for lanes and threads", _has_planes_for_lanes),
+        ),
+        book=_book_small_planes,
+    ),
+    Way("rows", legal=(), pays=(), book=_book_rows),
+)

@@ -1,131 +1,196 @@
-"""The plan of pooling itself: eight planes at a time, whatever their windows are."""
+"""The plan of pooling itself: by vectors of channels, of planes, or of neighbours in a row."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ..base.dtypes import FLOAT64
-from ..base.tensor import Planes, as_planes, contiguous_strides
+from ..base.tensor import Planes, Tensor, as_planes, contiguous_strides
 from ..base.windows import COUNT_ONE, FIXED, Axis, whole
 from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import layout_of
 from ..kernels import record as codes
 from ..kernels.record import INTEGER_MAXIMA, LANES, READ_FLOATS, RECORD
-from . import plan as plans
 from .average import MOVES, ROUNDINGS, Axes, axes_of, divisor_of, has_large_divisors
-from .plan import CODES, Plan, Record, compute_dtype, parts_for, power_of_two
+from .limits import Limits, machine_limits
+from .plan import CODES, Plan, compute_dtype, parts_for, power_of_two
+from .ways import Booking, Need, Record, Way, choose
 
-# Places of larger planes need 64 bits, as float64 has them.
-LARGEST_PLANE = 2**31 - 1
-# Columns of the input and of the result that are worked on at once, and rows of windows that are kept at most: with
-# more of them each is made, added and forgotten.
-CHUNK, TILE, RESULTS, MOST_ROWS_KEPT = 512, 1024, 256, 32
-# Kernels for channels that lie side by side, by those for anything.
-BY_PIXELS = {
-    kernel: f"{kernel}_pixels" for kernel in ("pool_average", "pool_max", "pool_max_values", *INTEGER_MAXIMA.values())
-}
-
-# Processors foresee pixels of few channels. Longer ones, of inputs that no cache of a core holds, are asked for so many
-# bytes ahead: windows of 2 over 256 channels take 0.75 of the time.
-ASK_FROM, LONG_PIXEL, SOON = 4 << 20, 512, 4096
 # Windows along W (kernel, stride, padding) that are summed without scratch.
 USUAL = {(3, 1, 1): codes.K3S1, (2, 2, 0): codes.K2S2, (3, 2, 0): codes.K3S2, (3, 2, 1): codes.K3S2_PADDED}
 # Rows of the input from this width on are averaged one plane after the other, with neighbours along W in vectors.
 # Measured against eight planes at a time: as fast on 40 columns, 0.7 to 0.9 of the time on 56, half of it on 112, and
 # longer on 28. With four planes 0.8 to 1.0 of it on 28 columns and 0.3 to 0.4 on 112; one plane 0.1 to 0.2 of it there.
 NARROWEST_ALONG_ROWS, NARROWEST_OF_FEW_PLANES, FEW_PLANES = 48, 24, LANES - 1
-# Their tiles, and the strides, kernels along W and rows of sums that they take.
-TILE_ALONG_ROWS, LARGEST_STRIDE_ALONG_ROWS, LONGEST_KERNEL_ALONG_ROWS, MOST_ROWS_ALONG = 4096, 2, 1024, 64
+# The longest kernels along W that they take, and the strides and rows of sums for which they pay.
+LONGEST_KERNEL_ALONG_ROWS, LARGEST_STRIDE_ALONG_ROWS, MOST_ROWS_ALONG = 1024, 2, 64
 
 
-def plan_maximum(call: Call, threads: int) -> Plan:
+@dataclass(frozen=True)
+class Pooling:
+    """A forward pass, as its ways look at it: the input first, then the results."""
+
+    call: Call
+    kernel: str  # the one for anything; others are called after it
+    compute: str
+    axes: Axes
+    tensors: tuple[Tensor, ...]
+    planes: tuple[Planes, ...]
+    as_they_are: bool  # numbers need not be changed on the way, so rows may move as vectors
+    large_divisors: bool
+    threads: int
+    limits: Limits
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(tensor.dtype.itemsize for tensor in self.tensors)
+
+    @cached_property
+    def number_of_planes(self) -> int:
+        batch, channels = self.planes[0].shape[:2]
+        return batch * channels
+
+    @property
+    def rows_of_windows(self) -> int:
+        """Of a plane."""
+        return self.axes[0].out * self.axes[1].out
+
+    @cached_property
+    def channels_side_by_side(self) -> bool:
+        """Whether the channels of a pixel are neighbours in memory, in all tensors."""
+        return self.as_they_are and all(of.steps[1] == size for of, size in zip(self.planes, self.sizes, strict=True))
+
+    @cached_property
+    def has_empty_windows(self) -> bool:
+        return any(w.has_empty for w in self.call.operator.windows(self.call))
+
+    @property
+    def moves(self) -> int:
+        return MOVES.get(self.tensors[1].dtype, READ_FLOATS)
+
+    def parts(self, units: int) -> int:
+        return parts_for(self.threads, max(units, 1), self.limits, *self.tensors)
+
+
+def plan_maximum(call: Call, threads: int, limits: Limits | None = None, way: str = "") -> Plan:
     """Maxima of the windows of one to three axes, and where they stand."""
-    windows, record = call.operator.windows(call), np.zeros(1, RECORD)
+    windows, record, limits = call.operator.windows(call), np.zeros(1, RECORD), limits or machine_limits()
     depth, rows, columns = (*[whole(1)] * (3 - len(windows)), *(w.axis(COUNT_ONE) for w in windows))
     places = call.operator.by_role.get(Role.PLACES)
     record["vectors"], record["index_code"] = 2 if places else 1, CODES[call.tensor(places).dtype] if places else 0
     record["dilation"] = [*[1] * (3 - len(windows)), *(w.dilation for w in windows)]
     dtype, axes = call.tensor(Role.RESULT).dtype, (depth, rows, columns)
-    if places is None:
-        kernel = INTEGER_MAXIMA.get(dtype.name, "pool_max_values")
-        return _plan(call, threads, kernel, compute_dtype(dtype), record, axes, in_vectors=True)
-    wide = depth.size * rows.size * columns.size > LARGEST_PLANE
-    compute = FLOAT64.name if wide else compute_dtype(dtype)
-    return _plan(call, threads, "pool_max", compute, record, axes, not wide)
+    kernel, compute = INTEGER_MAXIMA.get(dtype.name, "pool_max_values"), compute_dtype(dtype)
+    as_they_are = True
+    if places is not None:
+        as_they_are = depth.size * rows.size * columns.size <= limits.largest_plane
+        kernel, compute = "pool_max", compute if as_they_are else FLOAT64.name
+    return _plan(_pooling(call, threads, limits, kernel, compute, axes, as_they_are), record, way)
 
 
-def plan_average(call: Call, threads: int) -> Plan:
+def plan_average(call: Call, threads: int, limits: Limits | None = None, way: str = "") -> Plan:
     """Averages of the windows of one to three axes."""
     record, axes, divisor = np.zeros(1, RECORD), axes_of(call), divisor_of(call)
     rounding, compute = call.operator.rounding(call) or "kept", compute_dtype(call.tensor(Role.RESULT).dtype)
+    large = has_large_divisors(divisor, axes, compute)
     record["vectors"], record["dilation"] = 1, 1
-    record["divisor"], record["rounding"] = divisor, ROUNDINGS[rounding]
-    record["large_divisors"] = has_large_divisors(divisor, axes, compute)
-    return _plan(call, threads, "pool_average", compute, record, axes, rounding == "kept")
+    record["divisor"], record["rounding"], record["large_divisors"] = divisor, ROUNDINGS[rounding], large
+    pooling = _pooling(
+        call, threads, limits or machine_limits(), "pool_average", compute, axes, rounding == "kept", large
+    )
+    return _plan(pooling, record, way)
 
 
-def _plan(call: Call, threads: int, kernel: str, compute: str, record: Record, axes: Axes, in_vectors: bool) -> Plan:
-    """What all forward passes share. Rows move as vectors, unless their numbers have to be changed on the way."""
-    x, outputs = call.operator.by_role[Role.INPUT], call.operator.outputs
-    depth, rows, columns = axes
-    source, target, layout = call.tensor(x), call.tensor(Role.RESULT), layout_of(call)
-    names = (x.name, *(p.name for p in outputs))
-    if not source.count:  # outputs may have any shape then
+def _pooling(
+    call: Call, threads: int, limits: Limits, kernel: str, compute: str, axes: Axes, kept: bool, large: bool = False
+) -> Pooling:
+    parameters = (call.operator.by_role[Role.INPUT], *call.operator.outputs)
+    tensors = tuple(call.tensor(p) for p in parameters)
+    planes = tuple(as_planes(t, layout_of(call)) for t in tensors) if tensors[0].count else ()
+    return Pooling(call, kernel, compute, axes, tensors, planes, kept, large, threads, limits)
+
+
+def _plan(pooling: Pooling, record: Record, way: str) -> Plan:
+    call, compute = pooling.call, pooling.compute
+    names = (call.operator.by_role[Role.INPUT].name, *(p.name for p in call.operator.outputs))
+    source, target = pooling.tensors[:2]
+    if not (source.count and target.count):  # without an input, outputs may have any shape
         return Plan(call, "", compute, record, names, 0, 1, 0, 0)
-    tensors = [source, *(call.tensor(p) for p in outputs)]
-    planes, sizes = [as_planes(tensor, layout) for tensor in tensors], [tensor.dtype.itemsize for tensor in tensors]
-    record["code"], record["itemsize"] = CODES.get(target.dtype, 0), np.dtype(compute).itemsize
+    _describe(pooling, record)
+    choice = choose(WAYS, pooling, way)
+    kernel, units, floats, integers, grain = choice.taken.book(pooling, record)
+    return Plan(
+        call, kernel, compute, record, names, units, pooling.parts(units), floats, integers, grain, choice=choice
+    )
+
+
+def _describe(pooling: Pooling, record: Record) -> None:
+    """What all kernels are told."""
+    columns, target = pooling.axes[2], pooling.tensors[1]
+    record["code"], record["itemsize"] = CODES.get(target.dtype, 0), np.dtype(pooling.compute).itemsize
     record["empty"] = columns.rule == FIXED and (columns.stop(0) <= 0 or columns.start(columns.out - 1) >= columns.size)
     for name in ("rule", "size", "out", "kernel", "stride", "pad", "counting"):
-        record[name] = [getattr(axis, name) for axis in axes]
-    for name, of in zip(("grad_steps", "result_steps", "index_steps"), planes, strict=False):
+        record[name] = [getattr(axis, name) for axis in pooling.axes]
+    for name, of in zip(("grad_steps", "result_steps", "index_steps"), pooling.planes, strict=False):
         record[name] = of.steps
-    batch, channels = planes[0].shape[:2]
-    record["planes"], record["channels"] = batch * channels, channels
-    groups, moves = -(-batch * channels // LANES), MOVES.get(target.dtype, READ_FLOATS)
-    side_by_side = in_vectors and all(of.steps[1] == size for of, size in zip(planes, sizes, strict=True))
-    if side_by_side and channels >= LANES:
-        record["pixel"], record["reading"], record["writing"] = LANES, moves, moves
+    record["planes"], record["channels"] = pooling.number_of_planes, pooling.planes[0].shape[1]
+
+
+def _move_pixels(record: Record, pooling: Pooling) -> None:
+    """Channels that lie side by side go in and out as vectors."""
+    record["pixel"], record["reading"], record["writing"] = LANES, pooling.moves, pooling.moves
+
+
+def _book_channels_last(pooling: Pooling, record: Record) -> Booking:
+    """All channels of a pixel together."""
+    _move_pixels(record, pooling)
+    source, (batch, channels), limits = pooling.tensors[0], pooling.planes[0].shape[:2], pooling.limits
+    dense = all(of.steps[4] == channels * size for of, size in zip(pooling.planes, pooling.sizes, strict=True))
+    record["side_by_side"] = dense and pooling.axes[2].stride == 1 and record["vectors"] == 1
+    large = source.dtype.nbytes(source.count) >= 4 * limits.second_cache
+    if large and pooling.planes[0].steps[4] >= limits.long_pixel:
+        record["soon"] = limits.ahead
+    return Booking(f"{pooling.kernel}_pixels", batch * pooling.rows_of_windows)
+
+
+def _book_lanes(pooling: Pooling, record: Record) -> Booking:
+    """Eight planes at a time, or eight channels of them."""
+    batch, channels = pooling.planes[0].shape[:2]
+    if pooling.channels_side_by_side and channels >= LANES:
+        _move_pixels(record, pooling)
         groups = batch * -(-channels // LANES)
-    elif in_vectors:  # else element by element
-        _move_rows(record, planes, sizes, moves)
-    by_pixels = side_by_side and channels > 1 and kernel in BY_PIXELS and not record["large_divisors"]
-    if by_pixels and not any(w.has_empty for w in call.operator.windows(call)):
-        kernel, groups = BY_PIXELS[kernel], batch
-        record["reading"] = record["writing"] = moves
-        dense = all(of.steps[4] == channels * size for of, size in zip(planes, sizes, strict=True))
-        record["side_by_side"] = dense and columns.stride == 1 and record["vectors"] == 1
-        if source.dtype.nbytes(source.count) >= ASK_FROM and planes[0].steps[4] >= LONG_PIXEL:
-            record["soon"] = SOON
-    elif kernel == "pool_average" and all(a.is_one_window for a in axes) and planes[0].is_dense(sizes[0]):
-        few = record["planes"] <= FEW_PLANES and columns.size >= LANES
-        kernel = "pool_average_few_whole_planes" if few else "pool_average_whole_planes"
-        groups = batch * channels if few else groups
-    elif kernel == "pool_average" and _goes_along_rows(record, axes):
-        kernel, groups = "pool_average_along_rows", batch * channels
-    units = groups * depth.out * rows.out if target.count else 0
-    parts = parts_for(threads, max(units, 1), *tensors)
-    floats = integers = 0
-    if kernel == "pool_average_along_rows":
-        floats, integers = _scratch_along_rows(record, axes, target.dtype.nbytes(target.count) >= plans.STREAM_FROM)
-    elif "whole_planes" in kernel:
-        floats = _set_whole_planes(record, planes, sizes)
-    elif kernel not in BY_PIXELS.values():
-        floats, integers = _scratch(record, axes, min(plans.PART_BUDGET, plans.TOTAL_BUDGET // parts))
-    return Plan(call, kernel if units else "", compute, record, names, units, parts, floats, integers)
+    else:
+        _move_rows(record, pooling)
+        groups = -(-batch * channels // LANES)
+    units = groups * pooling.rows_of_windows
+    floats, integers = _scratch(record, pooling, pooling.limits.budget(pooling.parts(units)))
+    return Booking(pooling.kernel, units, floats, integers)
 
 
-def _move_rows(record: Record, planes: list[Planes], sizes: list[int], moves: int) -> None:
-    """How rows of planes go in and out: as runs of memory, several at a time, or element by element."""
-    (source, *results), (size, *result_sizes) = planes, sizes
+def _book_whole_planes(pooling: Pooling, record: Record) -> Booking:
+    return Booking("pool_average_whole_planes", -(-pooling.number_of_planes // LANES), _whole_planes(pooling, record))
+
+
+def _book_few_whole_planes(pooling: Pooling, record: Record) -> Booking:
+    return Booking("pool_average_few_whole_planes", pooling.number_of_planes, _whole_planes(pooling, record))
+
+
+def _move_rows(record: Record, pooling: Pooling) -> None:
+    """How rows of planes go in and out: as runs of memory, several at a time, or element by element. If their numbers
+    have to be changed on the way, they do the latter."""
+    if not pooling.as_they_are:
+        return
+    (source, *results), (size, *result_sizes), moves = pooling.planes, pooling.sizes, pooling.moves
     if source.has_neighbours(size):
         record["reading"] = moves
     if results[0].has_neighbours(result_sizes[0]):
         record["writing"] = moves
-    record["dense"] = source.is_dense(size) and source.shape[4] <= CHUNK
+    record["dense"] = source.is_dense(size) and source.shape[4] <= pooling.limits.chunk
     record["dense_results"] = all(of.is_dense(size) for of, size in zip(results, result_sizes, strict=True))
     # Several rows are moved as one, so an axis of one element has steps, too.
     if record["dense"]:
@@ -142,14 +207,15 @@ def _longest_window(axis: Axis, dilation: int) -> int:
     return min(axis.size // max(axis.out, 1) + 2, axis.size)
 
 
-def _scratch(record: Record, axes: tuple[Axis, ...], budget: int) -> tuple[int, int]:
+def _scratch(record: Record, pooling: Pooling, budget: int) -> tuple[int, int]:
     """Tiles and slots, and the floats and integers that they take."""
+    axes, limits = pooling.axes, pooling.limits
     depth, rows, columns = axes
     layers, count = (_longest_window(a, int(record["dilation"][0][i])) for i, a in enumerate(axes[:2]))
-    tile, chunk = min(columns.out, TILE), min(columns.size, CHUNK)
+    tile, chunk = min(columns.out, limits.tile), min(columns.size, limits.chunk)
     if record["dense"]:
-        chunk = max(chunk, min(CHUNK // columns.size, depth.size * rows.size) * columns.size)
-    kept = layers * count if layers * count <= MOST_ROWS_KEPT else 0
+        chunk = max(chunk, min(limits.chunk // columns.size, depth.size * rows.size) * columns.size)
+    kept = layers * count if layers * count <= limits.rows_kept else 0
     # A slot is found by the last bits of its row: as many follow each other as windows reach, from first to last.
     reach = [axis.kernel if axis.rule == FIXED else n for axis, n in zip(axes[:2], (layers, count), strict=True)]
     depth_slots, row_slots = (power_of_two(max(n, 1)) if kept else 1 for n in reach)
@@ -158,7 +224,7 @@ def _scratch(record: Record, axes: tuple[Axis, ...], budget: int) -> tuple[int, 
     def longer() -> int:
         """Pixels of results that are given out at once."""
         whole = record["dense_results"] and tile == columns.out
-        return tile * max(RESULTS // tile, 1) if whole else tile
+        return tile * max(limits.results // tile, 1) if whole else tile
 
     def floats() -> int:
         pixels = chunk + vectors * (longer() + (1 + depth_slots * row_slots) * tile)
@@ -178,15 +244,16 @@ def _scratch(record: Record, axes: tuple[Axis, ...], budget: int) -> tuple[int, 
     return floats(), 3 * tile + depth_slots * row_slots + max(kept, 2) + 3
 
 
-def _set_whole_planes(record: Record, planes: list[Planes], sizes: list[int]) -> int:
+def _whole_planes(pooling: Pooling, record: Record) -> int:
     """One window over each plane, which is a run of memory: how they move, and the floats that are needed."""
-    (source, result), (size, result_size) = planes, sizes
+    _move_rows(record, pooling)
+    (source, result), (size, result_size), limits = pooling.planes, pooling.sizes, pooling.limits
     record["grad_steps"][0, 2:] = contiguous_strides(source.spatial, size)
     # One result of each plane: those of all planes follow each other, or each is written by itself.
     record["dense_results"] = result.is_stack() and result.steps[1] == result_size
     record["result_steps"][0, 4] = result_size
-    record["chunk"], record["batch"] = CHUNK, max(RESULTS // LANES, 1)
-    return (CHUNK + LANES) * (LANES + 1) + max(RESULTS, LANES)
+    record["chunk"], record["batch"] = limits.chunk, max(limits.results // LANES, 1)
+    return (limits.chunk + LANES) * (LANES + 1) + max(limits.results, LANES)
 
 
 def _slots_along_rows(axes: Axes) -> tuple[int, int]:
@@ -195,33 +262,101 @@ def _slots_along_rows(axes: Axes) -> tuple[int, int]:
     return depth, rows
 
 
-def _goes_along_rows(record: Record, axes: Axes) -> bool:
-    """Whether rows of one plane are worth vectors of their own."""
-    columns = axes[2]
-    if columns.rule != FIXED or record["large_divisors"] or columns.kernel > LONGEST_KERNEL_ALONG_ROWS:
-        return False
-    if columns.stride > LARGEST_STRIDE_ALONG_ROWS or math.prod(_slots_along_rows(axes)) > MOST_ROWS_ALONG:
-        return False
-    if record["planes"] <= FEW_PLANES:
-        return columns.size >= NARROWEST_OF_FEW_PLANES
-    # Slots forget the rows of a layer before the next window needs them.
-    return columns.size >= NARROWEST_ALONG_ROWS and _longest_window(axes[0], 1) == 1
-
-
-def _scratch_along_rows(record: Record, axes: Axes, streaming: bool) -> tuple[int, int]:
-    """Tiles and slots, and the floats and integers that they take."""
-    columns = axes[2]
-    tile = min(columns.out, TILE_ALONG_ROWS)
-    depth_slots, row_slots = _slots_along_rows(axes)
+def _tile_along_rows(pooling: Pooling) -> tuple[int, int, int, int]:
+    """Windows of a tile; numbers of a row of sums, of a row of every so manieth element, and of a whole row."""
+    columns = pooling.axes[2]
+    tile = min(columns.out, pooling.limits.tile_along_rows)
     # Sums are made in whole vectors, over as many neighbours as windows hold.
     pitch = -(-tile // LANES) * LANES + LANES
     wide = -(-(pitch + columns.kernel // columns.stride + 1) // LANES) * LANES + LANES
-    longer = max(tile * columns.stride + columns.kernel, pitch) + LANES
-    record["tile"], record["pitch"], record["wide"], record["longer"] = tile, pitch, wide, longer
-    record["depth_slots"], record["row_slots"] = depth_slots, row_slots
+    return tile, pitch, wide, max(tile * columns.stride + columns.kernel, pitch) + LANES
+
+
+def _numbers_along_rows(pooling: Pooling) -> tuple[int, int]:
+    """Floats and integers that tiles and slots take."""
+    columns, (depth_slots, row_slots) = pooling.axes[2], _slots_along_rows(pooling.axes)
+    _, pitch, wide, longer = _tile_along_rows(pooling)
+    floats = columns.stride * wide + longer + (4 + depth_slots * row_slots) * pitch
+    return floats, columns.kernel + depth_slots * row_slots + max(row_slots, 2)
+
+
+def _fits_along_rows(pooling: Pooling) -> bool:
+    floats, integers = _numbers_along_rows(pooling)
+    scratch = floats * np.dtype(pooling.compute).itemsize + 8 * integers
+    return scratch <= pooling.limits.total_budget // pooling.threads
+
+
+def _book_along_rows(pooling: Pooling, record: Record) -> Booking:
+    _move_rows(record, pooling)
+    columns, target = pooling.axes[2], pooling.tensors[1]
+    tile, record["pitch"], record["wide"], record["longer"] = _tile_along_rows(pooling)
+    record["tile"], (record["depth_slots"], record["row_slots"]) = tile, _slots_along_rows(pooling.axes)
     fits = columns.out == (columns.size + 2 * columns.pad - columns.kernel) // columns.stride + 1
     if fits and tile == columns.out >= 2 * LANES and record["reading"]:
         record["usual"] = USUAL.get((columns.kernel, columns.stride, columns.pad), 0)
-    record["streaming"] = streaming
-    floats = columns.stride * wide + longer + (4 + depth_slots * row_slots) * pitch
-    return floats, columns.kernel + depth_slots * row_slots + max(row_slots, 2)
+    record["streaming"] = target.dtype.nbytes(target.count) >= pooling.limits.stream_from
+    units = pooling.number_of_planes * pooling.rows_of_windows
+    return Booking("pool_average_along_rows", units, *_numbers_along_rows(pooling))
+
+
+def _is_one_window(pooling: Pooling) -> bool:
+    return all(a.is_one_window for a in pooling.axes) and pooling.planes[0].is_dense(pooling.sizes[0])
+
+
+def _has_few_planes(pooling: Pooling) -> bool:
+    return pooling.number_of_planes <= FEW_PLANES
+
+
+def _is_wide(pooling: Pooling) -> bool:
+    """Whether rows are worth vectors of their own. Slots forget a layer before the next window needs it."""
+    depth, _, columns = pooling.axes
+    if _has_few_planes(pooling):
+        return columns.size >= NARROWEST_OF_FEW_PLANES
+    return columns.size >= NARROWEST_ALONG_ROWS and _longest_window(depth, 1) == 1
+
+
+OF_AVERAGES = Need[Pooling]("averages", lambda p: p.kernel == "pool_average")
+SMALL_DIVISORS = Need[Pooling]("divisors that the compute type holds", lambda p: not p.large_divisors)
+ONE_WINDOW = Need[Pooling]("one window over each plane, which is one run of memory", _is_one_window)
+
+WAYS: tuple[Way[Pooling], ...] = (
+    Way(
+        "channels last",
+        legal=(
+            Need("channels side by side", lambda p: p.channels_side_by_side),
+            SMALL_DIVISORS,
+            Need("an element in every window", lambda p: not p.has_empty_windows),
+        ),
+        pays=(Need("more than one channel", lambda p: p.planes[0].shape[1] > 1),),
+        book=_book_channels_last,
+    ),
+    Way(
+        "few whole planes",
+        legal=(OF_AVERAGES, ONE_WINDOW, Need("a vector in a row", lambda p: p.axes[2].size >= LANES)),
+        pays=(Need(f"at most {FEW_PLANES} planes", _has_few_planes),),
+        book=_book_few_whole_planes,
+    ),
+    Way("whole planes", legal=(OF_AVERAGES, ONE_WINDOW), pays=(), book=_book_whole_planes),
+    Way(
+        "along rows",
+        legal=(
+            OF_AVERAGES,
+            SMALL_DIVISORS,
+            Need(
+                f"windows of one size, at most {LONGEST_KERNEL_ALONG_ROWS} wide",
+                lambda p: p.axes[2].rule == FIXED and p.axes[2].kernel <= LONGEST_KERNEL_ALONG_ROWS,
+            ),
+            Need("scratch for its rows of sums", _fits_along_rows),
+        ),
+        pays=(
+            Need(f"strides up to {LARGEST_STRIDE_ALONG_ROWS}", lambda p: p.axes[2].stride <= LARGEST_STRIDE_ALONG_ROWS),
+            Need(
+                f"at most {MOST_ROWS_ALONG} rows of sums",
+                lambda p: math.prod(_slots_along_rows(p.axes)) <= MOST_ROWS_ALONG,
+            ),
+            Need(f"rows of {NARROWEST_ALONG_ROWS} columns, {NARROWEST_OF_FEW_PLANES} of few planes", _is_wide),
+        ),
+        book=_book_along_rows,
+    ),
+    Way("lanes", legal=(), pays=(), book=_book_lanes),
+)

@@ -22,25 +22,24 @@ from ..contract.pooling import layout_of, pooled_shape
 from ..kernels.record import GROUP, RECORD, ROOM
 from .average import ROUNDINGS
 from .forward import plan_maximum as plan_found_maxima
+from .limits import Limits, machine_limits
 from .maximum import plan_maximum as plan_given_maxima
-from .plan import CODES, MOST_WINDOWS_AT_ONCE, Plan, Record, compute_dtype, parts_for
-
-# Outputs of a row whose maxima are found at once, one channel after the other: few enough that all stay near.
-TILE = 1024
+from .plan import CODES, Plan, compute_dtype, parts_for
+from .ways import Record
 
 
-def plan_maxima_and_mask(call: Call, threads: int) -> Plan:
+def plan_maxima_and_mask(call: Call, threads: int, limits: Limits | None = None, way: str = "") -> Plan:
     """Maxima of windows, and the mask that says where they stand."""
-    mask = call.tensor(Role.MASK)
+    mask, limits = call.tensor(Role.MASK), limits or machine_limits()
     if not holds_bits(call):
-        plan = plan_found_maxima(_with_indices(call, Role.PLACES), threads)
+        plan = plan_found_maxima(_with_indices(call, Role.PLACES), threads, limits, way)
         return replace(
             plan, call=call, rest=(4 * call.tensor(Role.RESULT).count, mask.count) if plan.kernel else (0, 0)
         )
     x, out = call.tensor(Role.INPUT), call.tensor(Role.RESULT)
     record, (source, target) = _record(call, (x, out))
     record["grad_steps"], record["result_steps"] = source.steps, target.steps
-    groups, tile = source.shape[0] * -(-source.shape[1] // GROUP), min(target.shape[4], TILE)
+    groups, tile = source.shape[0] * -(-source.shape[1] // GROUP), min(target.shape[4], limits.tile)
     units = groups * target.shape[3] if out.count else 0
     record["tile"] = tile
     names = tuple(call.operator.by_role[role].name for role in (Role.INPUT, Role.RESULT, Role.MASK))
@@ -51,18 +50,19 @@ def plan_maxima_and_mask(call: Call, threads: int) -> Plan:
         record=record,
         tensors=names,
         units=units,
-        parts=parts_for(threads, max(units, 1), x, out, mask),
+        parts=parts_for(threads, max(units, 1), limits, x, out, mask),
         floats=2 * tile + ROOM,
         integers=tile,
         rest=(groups * positions(call) * mask.shape[-1], mask.count),
     )
 
 
-def plan_from_mask(call: Call, threads: int) -> Plan:
+def plan_from_mask(call: Call, threads: int, limits: Limits | None = None, way: str = "") -> Plan:
     """Every gradient is added where the mask says that the maximum stood."""
     grad, mask, out = (call.tensor(role) for role in (Role.GRADIENT, Role.MASK, Role.RESULT))
+    limits = limits or machine_limits()
     if not holds_bits(call) and is_contiguous(mask):
-        return replace(plan_given_maxima(_with_indices(call, Role.INDICES), threads), call=call)
+        return replace(plan_given_maxima(_with_indices(call, Role.INDICES), threads, limits, way), call=call)
     record, (source, target) = _record(call, (grad, out))
     record["grad_steps"], record["result_steps"] = source.steps, target.steps
     # An axis of one element may have any stride, also one that no kernel could hold.
@@ -71,7 +71,7 @@ def plan_from_mask(call: Call, threads: int) -> Plan:
     record["index_steps"] = (image, channel, 0, row, byte)
     compute, number = compute_dtype(out.dtype), math.prod(source.spatial)
     record["direct"] = out.dtype.name == compute and call.operator.rounding(call) == "kept"
-    chunk, planes = max(min(number, MOST_WINDOWS_AT_ONCE), 1), target.shape[0] * target.shape[1]
+    chunk, planes = max(min(number, limits.windows_at_once), 1), target.shape[0] * target.shape[1]
     record["chunk"] = chunk
     units = planes if out.count else 0
     return Plan(
@@ -81,7 +81,7 @@ def plan_from_mask(call: Call, threads: int) -> Plan:
         record=record,
         tensors=tuple(call.operator.by_role[role].name for role in (Role.GRADIENT, Role.MASK, Role.RESULT)),
         units=units,
-        parts=parts_for(threads, max(units, 1), grad, mask, out),
+        parts=parts_for(threads, max(units, 1), limits, grad, mask, out),
         floats=chunk + ROOM + (0 if record["direct"] else math.prod(target.spatial) + ROOM),
         integers=2 * chunk,
     )

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..base.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT32, INT64, DType
 from ..base.tensor import Tensor, is_nested
 from ..contract.engine import Call
 from ..kernels import record as codes
 from ..kernels.runtime.task import ALIGNMENT
-
-Record = npt.NDArray[np.void]
+from .limits import Limits
+from .ways import Choice, Record
 
 CODES = {
     FLOAT32: codes.FLOAT32,
@@ -29,16 +29,6 @@ CODES = {
     INT32: codes.INT32,
     INT64: codes.INT64,
 }
-
-# One part's scratch should stay in a core's second-level cache; all parts together stay well below 64 MB.
-PART_BUDGET, TOTAL_BUDGET = 1 << 20, 32 << 20
-MOST_WINDOWS_AT_ONCE = 4096
-# Outputs that no cache will hold are written past it.
-STREAM_FROM = 32 << 20
-# With less traffic than this per thread, handing work to another thread costs more than it saves. Measured with two
-# threads and calls in a row: they break even below half of this for the cheapest kernels; a worker that has to be woken
-# first comes too late for less than several times as much, and then costs the caller little more than the call for it.
-BYTES_PER_PART = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -56,6 +46,7 @@ class Plan:
     integers: int  # scratch int64 elements, per part
     grain: int = 1  # units that are worked on together: a run in steps takes so many at once, or multiples
     rest: tuple[int, int] = (0, 0)  # bytes of the third tensor, from and to, that the kernel leaves, to become 0
+    choice: Choice[Any] | None = None  # the way that was taken, among all; None if there was nothing to choose
 
     @cached_property
     def nested_outputs(self) -> bool:
@@ -84,9 +75,9 @@ def compute_dtype(storage: DType) -> str:
     return FLOAT64.name if storage in (FLOAT64, INT64) else FLOAT32.name
 
 
-def parts_for(threads: int, units: int, *tensors: Tensor) -> int:
+def parts_for(threads: int, units: int, limits: Limits, *tensors: Tensor) -> int:
     traffic = sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
-    return max(1, min(threads, units, traffic // BYTES_PER_PART))
+    return max(1, min(threads, units, traffic // limits.bytes_per_part))
 
 
 def power_of_two(n: int) -> int:

@@ -1,0 +1,120 @@
+"""Sizes by which plans cut work into pieces. They decide how fast a result comes, never what it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bytes, unless a line says otherwise. The defaults are those of a machine whose caches nobody can read."""
+
+    first_cache: int = 32 << 10  # of a core
+    second_cache: int = 1 << 20  # of a core
+    last_cache: int = 32 << 20  # of all cores together
+
+    # All parts' scratch together stays well below 64 MB.
+    total_budget: int = 32 << 20
+    # With less traffic than this per thread, handing work to another thread costs more than it saves. Measured with two
+    # threads and calls in a row: they break even below half of this for the cheapest kernels; a worker that has to be
+    # woken first comes too late for less than several times as much, and then costs the caller little more than the
+    # call for it.
+    bytes_per_part: int = 1 << 16
+    windows_at_once: int = 4096  # whose places or quotients are kept, in numbers
+
+    # Pooling itself, in columns: of the input and of the result that are worked on at once; and in rows of windows that
+    # are kept at most: with more of them each is made, added and forgotten.
+    chunk: int = 512
+    tile: int = 1024
+    results: int = 256
+    rows_kept: int = 32
+    tile_along_rows: int = 4096
+    # Processors foresee pixels of few channels. Longer ones, of inputs that no cache of a core holds, are asked for so
+    # many bytes ahead: windows of 2 over 256 channels take 0.75 of the time.
+    long_pixel: int = 512
+    ahead: int = 4096
+    # Places of larger planes need 64 bits, as float64 has them; in elements.
+    largest_plane: int = 2**31 - 1
+
+    # Gradients of averages. Columns of a row that are worked on at once, rows that are expanded together (in numbers;
+    # what is made of them should stay in the first-level cache), and strides that constant shuffles lay out where few
+    # windows hold an element.
+    widest_tile: int = 8192
+    narrowest_tile: int = 64
+    batch: int = 2048
+    shuffled_stride: int = 4
+    # Channels side by side that are worked on together at most, numbers in all their slots, and channels from which on
+    # a row is cut into blocks of them rather than into tiles: with windows of 3 over 2048 channels in 0.6 of the time.
+    most_channels: int = 4096
+    pixels_at_once: int = 1 << 16
+    many_channels: int = 1024
+    # Layers that are made in scratch: bytes of all slots for rows of them, and the fewest rows. A quarter of that takes
+    # a tenth longer, a sixteenth a third.
+    band_of_layers: int = 1 << 18
+    rows_of_layers: int = 4
+    # Columns from which on rows of the result are written while the last of their layers is made, in 0.8 to 0.9 of the
+    # time, with windows of 3 and a stride of 1. Rows of 40 take as long, narrower ones up to twice as long.
+    joined_from: int = 48
+    # Of results up to twice as large as caches, a beginning of so many bytes is not written past them: by one part, and
+    # by all. Threads share the way past them, so two take 0.8 to 0.9 of the time if at most half as much is read as is
+    # written. One alone takes 0.95 of it if a ninth is read, and no less if it is a quarter.
+    kept_by_part: int = 12 << 20
+    kept_in_all: int = 24 << 20
+
+    # Gradients of maxima: larger planes of 16-bit numbers are made in bands of about so many elements, which are
+    # float32 until they are written.
+    band: int = 1 << 10
+    # Small planes are cleared and filled some at a time, as many as take so many bytes: gradients follow just behind
+    # the zeros. Half as many take up to a tenth longer, twice as many up to a sixth (7 x 7 planes).
+    batch_bytes: int = 1 << 12
+    # Channels side by side that blocks of pixels ask at once; and bytes of their sums, of halves: those of a cache line
+    # are summed together if they take no more than that.
+    channels_at_once: int = 512
+    most_sums: int = 1 << 23
+
+    @property
+    def stream_from(self) -> int:
+        """Outputs that no cache will hold are written past it."""
+        return self.last_cache
+
+    @property
+    def part_budget(self) -> int:
+        """One part's scratch should stay in a core's second-level cache."""
+        return self.second_cache
+
+    def budget(self, parts: int) -> int:
+        """Bytes of scratch that each of so many parts may have."""
+        return min(self.part_budget, self.total_budget // parts)
+
+
+# Where Linux says what caches the first core has.
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+# Sizes that a machine may report and that are believed; others are virtual machines' guesses.
+_BELIEVED = {1: (8 << 10, 1 << 20), 2: (128 << 10, 16 << 20), 3: (1 << 20, 1 << 30)}
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@cache
+def machine_limits() -> Limits:
+    """The limits of this machine: its caches, as far as it tells."""
+    names = {1: "first_cache", 2: "second_cache", 3: "last_cache"}
+    return replace(Limits(), **{names[level]: size for level, size in cache_sizes(_CACHES).items()})
+
+
+def cache_sizes(folder: Path) -> dict[int, int]:
+    """Bytes of the caches for data, by level, as the files of that folder tell."""
+    sizes: dict[int, int] = {}
+    try:
+        for entry in sorted(folder.glob("index*")):
+            if (entry / "type").read_text().strip() == "Instruction":
+                continue
+            level, size = int((entry / "level").read_text()), (entry / "size").read_text().strip()
+            number = int(size.rstrip("KMG")) * _UNITS.get(size[-1:], 1)
+            least, most = _BELIEVED.get(level, (1, 0))
+            if least <= number <= most:
+                sizes[level] = number
+    except (OSError, ValueError):  # no such files, or nothing that could be a size
+        pass
+    return sizes
