@@ -152,9 +152,14 @@ def _book_channels_last(pooling: Pooling, record: Record) -> Booking:
     source, (batch, channels), limits = pooling.tensors[0], pooling.planes[0].shape[:2], pooling.limits
     dense = all(of.steps[4] == channels * size for of, size in zip(pooling.planes, pooling.sizes, strict=True))
     record["side_by_side"] = dense and pooling.axes[2].stride == 1 and record["vectors"] == 1
+    record["stored"] = pooling.sizes[0]
     large = source.dtype.nbytes(source.count) >= 4 * limits.second_cache
     if large and pooling.planes[0].steps[4] >= limits.long_pixel:
-        record["soon"] = limits.ahead
+        held = math.prod(_longest_window(a, int(d)) for a, d in zip(pooling.axes, record["dilation"][0], strict=True))
+        if pooling.planes[0].steps[4] < limits.ahead or held < limits.many_pixels:
+            record["soon"] = limits.ahead
+        else:
+            record["next"] = -(-limits.pixels_ahead // held) * 4 * LANES * pooling.sizes[0]
     return Booking(f"{pooling.kernel}_pixels", batch * pooling.rows_of_windows)
 
 

@@ -35,6 +35,8 @@ class Limits:
     # many bytes ahead: windows of 2 over 256 channels take 0.75 of the time.
     long_pixel: int = 512
     ahead: int = 4096
+    many_pixels: int = 10
+    pixels_ahead: int = 64
     # Places of larger planes need 64 bits, as float64 has them; in elements.
     largest_plane: int = 2**31 - 1
 

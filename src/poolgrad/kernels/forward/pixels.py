@@ -49,6 +49,8 @@ class Box(NamedTuple):
     layer_places: int
     row_places: int
     column_places: int
+    stored: int  # bytes of a number
+    soon: int  # so many bytes before channels are read, they may be asked for
 
 
 @inlined_piece
@@ -68,7 +70,7 @@ def row_of_boxes(plan: Any, image: int, od: int, oh: int) -> Box:
     first, place = image + d * steps[2] + h * steps[3], (d * plan.size[ROWS] + h) * width
     by = (dilation[DEPTH] * steps[2], dilation[ROWS] * steps[3], dilation[COLUMNS] * steps[4])
     places = (dilation[DEPTH] * plan.size[ROWS] * width, dilation[ROWS] * width, dilation[COLUMNS])
-    return Box(first, place, layers, rows, layers - layers, by[0], by[1], by[2], places[0], places[1], places[2])
+    return Box(first, place, layers, rows, layers - layers, *by, *places, plan.stored, plan.next)
 
 
 @inlined_piece
@@ -126,27 +128,43 @@ def _along_row(first: Any, join: Any) -> Any:
     return of_row
 
 
-def _fours(first: Any, join: Any, by_rows: bool) -> Any:
-    """What reads and what joins four pixels at once, of neighbouring rows or vectors of channels."""
-
+def _four_rows(first: Any) -> Any:
     @inlined_piece
-    def read_four(box: Box, at: int, place: int, c: int, unit: Any) -> Any:
-        step, places, channels = (box.row_step, box.row_places, 0) if by_rows else (0, 0, LANES)
-        one, two = first(box, at, place, c, unit), first(box, at + step, place + places, c + channels, unit)
-        three = first(box, at + 2 * step, place + 2 * places, c + 2 * channels, unit)
-        return one, two, three, first(box, at + 3 * step, place + 3 * places, c + 3 * channels, unit)
+    def read(box: Box, at: int, place: int, c: int, unit: Any) -> Any:
+        """The same pixel of four rows."""
+        step, places = box.row_step, box.row_places
+        one, two = first(box, at, place, c, unit), first(box, at + step, place + places, c, unit)
+        three = first(box, at + 2 * step, place + 2 * places, c, unit)
+        return one, two, three, first(box, at + 3 * step, place + 3 * places, c, unit)
 
+    return read
+
+
+def _four_vectors(first: Any, asks: bool) -> Any:
+    @inlined_piece
+    def read(box: Box, at: int, place: int, c: int, unit: Any) -> Any:
+        """Four vectors of channels of a pixel; others of it may be asked for, which will be read later."""
+        if asks:
+            prefetch(at + c * box.stored + box.soon, 0, unit)
+            prefetch(at + c * box.stored + box.soon + LINE, 0, unit)
+        one, two = first(box, at, place, c, unit), first(box, at, place, c + LANES, unit)
+        return one, two, first(box, at, place, c + 2 * LANES, unit), first(box, at, place, c + 3 * LANES, unit)
+
+    return read
+
+
+def _join_fours(join: Any) -> Any:
     @inlined_piece
     def join_four(one: Any, other: Any) -> Any:
         return join(one[0], other[0]), join(one[1], other[1]), join(one[2], other[2]), join(one[3], other[3])
 
-    return read_four, join_four
+    return join_four
 
 
 def sums(first: Any, join: Any, several_rows: bool) -> Any:
     """What puts together all that a window holds, if ``first`` reads a pixel and ``join`` puts two together: along W,
     then H, then D."""
-    of_row, of_rows = _along_row(first, join), _along_row(*_fours(first, join, True))
+    of_row, of_rows = _along_row(first, join), _along_row(_four_rows(first), _join_fours(join))
 
     @inlined_piece
     def of_box(box: Box, c: int, unit: Any) -> Any:
@@ -170,7 +188,7 @@ def sums(first: Any, join: Any, several_rows: bool) -> Any:
 
 def maxima(first: Any, join: Any, several_rows: bool) -> Any:
     """The same where neighbours may be put together in any order. The first element is compared with itself, too."""
-    of_rows = _along_row(*_fours(first, join, True))
+    of_rows = _along_row(_four_rows(first), _join_fours(join))
 
     @inlined_piece
     def of_box(box: Box, c: int, unit: Any) -> Any:
@@ -204,7 +222,9 @@ class Numbers(NamedTuple):
 def row_pooler(name: str, numbers: Numbers, walker: Any, reader: Any, join: Any, giver: Any) -> Any:
     """What pools a row of windows, four vectors of channels at a time, or one, or one that is not full."""
     first, few, give, give_few = reader(numbers.load), reader(numbers.load_few), *giver(numbers)
-    four_of_box = walker(*_fours(first, join, False), False)
+    four_of_box, asking_of_box = (
+        walker(_four_vectors(first, asks), _join_fours(join), False) for asks in (False, True)
+    )
     one_of_box, few_of_box = walker(first, join, True), walker(few, join, True)
 
     @inlined_piece
@@ -213,17 +233,19 @@ def row_pooler(name: str, numbers: Numbers, walker: Any, reader: Any, join: Any,
         if channels < LANES:
             give_few(plan, target, indices, channels, few_of_box(box, channels, unit), by, unit)
             return
-        while c + FOUR <= channels:
-            some = four_of_box(box, c, unit)
-            give(plan, target, indices, c, some[0], by, unit)
-            give(plan, target, indices, c + LANES, some[1], by, unit)
-            give(plan, target, indices, c + 2 * LANES, some[2], by, unit)
-            give(plan, target, indices, c + 3 * LANES, some[3], by, unit)
-            c += FOUR
-        while c < channels:
-            c = min(c, channels - LANES)  # the last vector is laid back
-            give(plan, target, indices, c, one_of_box(box, c, unit), by, unit)
-            c += LANES
+        while c < channels:  # the last vectors are laid back
+            if channels >= FOUR and channels - c > LANES:
+                c = min(c, channels - FOUR)
+                some = asking_of_box(box, c, unit) if plan.next else four_of_box(box, c, unit)
+                give(plan, target, indices, c, some[0], by, unit)
+                give(plan, target, indices, c + LANES, some[1], by, unit)
+                give(plan, target, indices, c + 2 * LANES, some[2], by, unit)
+                give(plan, target, indices, c + 3 * LANES, some[3], by, unit)
+                c += FOUR
+            else:
+                c = min(c, channels - LANES)
+                give(plan, target, indices, c, one_of_box(box, c, unit), by, unit)
+                c += LANES
 
     @piece_named(name)
     def pool(plan: Any, boxes: Box, target: int, indices: int, scale: int, unit: Any) -> None:
