@@ -60,7 +60,6 @@ _NUMBER_FIELDS = (
     "terms",
     "ones",
     "soon",  # pixels are asked for so many bytes before they are read; 0 if they are in caches
-    "next",  # the same where windows hold many pixels: of each, channels are asked for before they are read
     "usual",  # one of the windows along W that need no scratch: K3S1, K2S2, K3S2, K3S2_PADDED; or 0
     "side_by_side",  # neighbouring windows of a row read and write neighbours in memory, as their channels do
     "pixel",  # channels that are worked on together, side by side in memory

@@ -70,7 +70,7 @@ def row_of_boxes(plan: Any, image: int, od: int, oh: int) -> Box:
     first, place = image + d * steps[2] + h * steps[3], (d * plan.size[ROWS] + h) * width
     by = (dilation[DEPTH] * steps[2], dilation[ROWS] * steps[3], dilation[COLUMNS] * steps[4])
     places = (dilation[DEPTH] * plan.size[ROWS] * width, dilation[ROWS] * width, dilation[COLUMNS])
-    return Box(first, place, layers, rows, layers - layers, *by, *places, plan.stored, plan.next)
+    return Box(first, place, layers, rows, layers - layers, *by, *places, plan.stored, plan.soon)
 
 
 @inlined_piece
@@ -94,17 +94,6 @@ def windows_alike(plan: Any, ow: int) -> int:
     if plan.rule[COLUMNS] != FIXED or start < 0 or room < 0:
         return 1
     return min(room // stride + 1, plan.out[COLUMNS] - ow)
-
-
-@inlined_piece
-def ask_for_pixels(plan: Any, box: Box, unit: Any) -> None:
-    """Those that windows to come hold and this one does not, in the rows that it is the first to hold."""
-    if plan.soon:
-        some = min(plan.stride[COLUMNS], box.columns) * plan.grad_steps[4]
-        for h in range(max(box.rows - plan.stride[ROWS], 0), box.rows):
-            at = box.first + h * box.row_step + plan.soon
-            for line in range(0, some, LINE):
-                prefetch(at + line, 0, unit)
 
 
 def _along_row(first: Any, join: Any) -> Any:
@@ -236,7 +225,7 @@ def row_pooler(name: str, numbers: Numbers, walker: Any, reader: Any, join: Any,
         while c < channels:  # the last vectors are laid back
             if channels >= FOUR and channels - c > LANES:
                 c = min(c, channels - FOUR)
-                some = asking_of_box(box, c, unit) if plan.next else four_of_box(box, c, unit)
+                some = asking_of_box(box, c, unit) if plan.soon else four_of_box(box, c, unit)
                 give(plan, target, indices, c, some[0], by, unit)
                 give(plan, target, indices, c + LANES, some[1], by, unit)
                 give(plan, target, indices, c + 2 * LANES, some[2], by, unit)
@@ -255,7 +244,6 @@ def row_pooler(name: str, numbers: Numbers, walker: Any, reader: Any, join: Any,
             by = splat(as_unit(scale * count_of(plan, COLUMNS, ow), unit))
             together = number if plan.side_by_side else 1
             for _ in range(0, number, together):
-                ask_for_pixels(plan, box, unit)
                 pool_box(plan, box, target, indices, together * plan.channels, by, unit)
                 box = moved(box, stride * plan.grad_steps[4], stride)
                 target += together * plan.result_steps[4]
