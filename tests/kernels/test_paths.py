@@ -540,7 +540,7 @@ def test_averages_of_pixels(limits: Use, dtype: Any, planning: Planning) -> None
     plans = planning.recording()
     poolgrad.set_num_threads(3)
     try:
-        for (kernel, stride, pad), width, channels in itertools.product(GEOMETRIES, (1, 2, 7, 20), (8, 24)):
+        for (kernel, stride, pad), width, channels in itertools.product(GEOMETRIES, (1, 2, 7, 20), (3, 8, 24, 37)):
             shape = (2, channels, max(9, kernel), max(width, kernel))
             numbers = {"kernel_size": kernel, "stride": stride, "padding": pad, "ceil_mode": bool(width % 2)}
             more = {
@@ -549,12 +549,14 @@ def test_averages_of_pixels(limits: Use, dtype: Any, planning: Planning) -> None
             }
             out = [pooled_size(n, kernel=kernel, stride=stride, pad=pad, ceil_mode=bool(width % 2)) for n in shape[2:]]
             grad = gradient((2, channels, *out), dtype)
+            planning.use(bytes_per_part=1, last_cache=0, **limits)
             expected = poolgrad.avg_pool2d_backward(grad, shape, **numbers, **more)
             assert plans[-1].kernel != "average_channels_last"
+            planning.use(ways=["channels last"], bytes_per_part=1, last_cache=0, **limits)
             room = np.full((2, shape[2] + 2, shape[3], channels), 77, dtype)
             target = room[:, 1:-1].transpose(0, 3, 1, 2)
             poolgrad.avg_pool2d_backward(channels_last(grad), shape, **numbers, **more, out=target)
-            assert plans[-1].kernel == "average_channels_last" or (is_global(plans[-1]) and width == 1)
+            assert plans[-1].kernel == "average_channels_last"
             assert np.array_equal(target, expected), (shape, numbers, more)
             target[:] = 77
             assert (room == 77).all()
@@ -568,12 +570,15 @@ def test_adaptive_averages_of_pixels(planning: Planning) -> None:
     for size, out in itertools.product(
         sizes, ((2, 3, 4), (4, 2, 11), (1, 1, 1), (5, 9, 7), (3, 7, 6), (1, 5, 13), (2, 4, 17))
     ):
-        grad, x = gradient((2, 16, *out)), channels_last(np.zeros((2, 16, *size), np.float32))
-        expected = poolgrad.adaptive_avg_pool3d_backward(grad, x.shape)
-        got = poolgrad.adaptive_avg_pool3d_backward(channels_last(grad), x)
-        assert plans[-1].kernel in ("average_channels_last", "average_whole_planes")
-        assert got.strides == x.strides
-        assert np.array_equal(got, expected), (size, out)
+        for channels in (2, 5, 16):
+            grad, x = gradient((2, channels, *out)), channels_last(np.zeros((2, channels, *size), np.float32))
+            planning.use()
+            expected = poolgrad.adaptive_avg_pool3d_backward(grad, x.shape)
+            planning.use(ways=["channels last"])
+            got = poolgrad.adaptive_avg_pool3d_backward(channels_last(grad), x)
+            assert plans[-1].kernel == "average_channels_last"
+            assert got.strides == x.strides
+            assert np.array_equal(got, expected), (size, out)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from ..base.tensor import Planes, Tensor, as_planes
-from ..base.windows import COUNT_ONE, COUNT_PADDED, COUNT_VALID, FIXED, Axis, whole
+from ..base.windows import ADAPTIVE, COUNT_ONE, COUNT_PADDED, COUNT_VALID, FIXED, Axis, whole
 from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import layout_of
@@ -248,7 +248,9 @@ def _book_channels_last(views: Spreading, record: Record) -> Booking:
     slots = [power_of_two(axis.longest_run) for axis in axes[:2]]
     tile, blocks = axes[2].size, -(-channels // limits.most_channels)
     rows = math.prod(slots) * _rows_of_sums(axes[2])
-    while (pitch := _pitch_of_pixels(axes[2], tile)) * (pixel := -(-channels // blocks)) * rows > limits.pixels_at_once:
+    while (pitch := _pitch_of_pixels(axes[2], tile, channels)) * (
+        pixel := -(-channels // blocks)
+    ) * rows > limits.pixels_at_once:
         if pixel > limits.many_channels:
             blocks += 1
         elif tile > 1:
@@ -260,14 +262,21 @@ def _book_channels_last(views: Spreading, record: Record) -> Booking:
     record["writing"], record["pixel"], record["tile"], record["pitch"] = moves, pixel, tile, pitch
     record["wide"] = pitch * pixel * _rows_of_sums(axes[2])
     record["depth_slots"], record["row_slots"] = slots
-    floats = 3 * _whole_vectors(pixel) + pitch * pixel * (1 + rows) + ROOM
-    integers = pixel + tile + math.prod(slots) + 1 + LONGEST_TABLE + math.prod(slots)
+    floats = pitch * pixel * (1 + rows) + ROOM
+    integers = tile + math.prod(slots) + LONGEST_TABLE + math.prod(slots)
     return Booking("average_channels_last", target.count // (axes[2].size * channels), floats, integers)
 
 
-def _pitch_of_pixels(columns: Axis, tile: int) -> int:
-    """Pixels in a row of quotients: windows, some that do not exist, and one that stays zero."""
-    return columns.windows_over(tile) + (2 * columns.terms if columns.rule == FIXED else 2) + 1
+def _is_best_by_pixels(views: Spreading) -> bool:
+    """Rows of few channels and even windows are woven in 0.5 to 0.7 of the time."""
+    channels = views.planes.shape[1]
+    return channels >= LANES or (channels > 1 and views.axes[2].rule == ADAPTIVE)
+
+
+def _pitch_of_pixels(columns: Axis, tile: int, channels: int) -> int:
+    """Pixels in a row of quotients: windows, some that do not exist, what sums overrun, and one that stays zero."""
+    overrun = -(-LANES // channels) if channels < LANES else 0
+    return columns.windows_over(tile) + (2 * columns.terms if columns.rule == FIXED else 2) + overrun + 1
 
 
 def _rows_of_sums(columns: Axis) -> int:
@@ -624,9 +633,8 @@ WAYS: tuple[Way[Spreading], ...] = (
             Need("channels side by side", _are_side_by_side),
             # Long sums are put together where columns are single numbers, and only there; bits must not differ.
             Need(f"at most {MOST_DIRECT_TERMS} windows over an element", lambda v: all(map(_is_short, v.axes))),
-            Need(f"{LANES} channels", lambda v: v.planes.shape[1] >= LANES),
         ),
-        pays=(),
+        pays=(Need(f"{LANES} channels, or more than one in windows of different sizes", _is_best_by_pixels),),
         book=_book_channels_last,
     ),
     Way(

@@ -29,8 +29,8 @@ USUAL = {(3, 1, 1): codes.K3S1, (2, 2, 0): codes.K2S2, (3, 2, 0): codes.K3S2, (3
 NARROWEST_ALONG_ROWS, NARROWEST_OF_FEW_PLANES, FEW_PLANES = 48, 24, LANES - 1
 # The longest kernels along W that they take, and the strides and rows of sums for which they pay.
 LONGEST_KERNEL_ALONG_ROWS, LARGEST_STRIDE_ALONG_ROWS, MOST_ROWS_ALONG = 1024, 2, 64
-# So few planes of one channel each leave most lanes empty: maxima are found pixel by pixel in 0.3 to 0.9 of the time. Of
-# four planes lanes take a fifth of it.
+# So few planes of one channel each leave most lanes empty: maxima are found pixel by pixel in 0.3 to 0.9 of the time.
+# Of four planes lanes take a fifth of it.
 PLANES_AS_PIXELS = 2
 
 
