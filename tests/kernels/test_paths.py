@@ -552,14 +552,18 @@ def test_averages_of_pixels(limits: Use, dtype: Any, planning: Planning) -> None
             planning.use(bytes_per_part=1, last_cache=0, **limits)
             expected = poolgrad.avg_pool2d_backward(grad, shape, **numbers, **more)
             assert plans[-1].kernel != "average_channels_last"
-            planning.use(ways=["channels last"], bytes_per_part=1, last_cache=0, **limits)
-            room = np.full((2, shape[2] + 2, shape[3], channels), 77, dtype)
-            target = room[:, 1:-1].transpose(0, 3, 1, 2)
-            poolgrad.avg_pool2d_backward(channels_last(grad), shape, **numbers, **more, out=target)
-            assert plans[-1].kernel == "average_channels_last"
-            assert np.array_equal(target, expected), (shape, numbers, more)
-            target[:] = 77
-            assert (room == 77).all()
+            for way in ("touching pixels", "channels last"):
+                planning.use(ways=[way], avoided=["whole planes"], bytes_per_part=1, last_cache=0, **limits)
+                room = np.full((2, shape[2] + 2, shape[3], channels), 77, dtype)
+                target = room[:, 1:-1].transpose(0, 3, 1, 2)
+                poolgrad.avg_pool2d_backward(channels_last(grad), shape, **numbers, **more, out=target)
+                exact = dtype == np.float64 or more["divisor_override"] != 2**40
+                touching = exact and (kernel <= stride or out == [1, 1])
+                taken = "average_touching_pixels" if touching and way[0] == "t" else "average_channels_last"
+                assert plans[-1].kernel == taken or channels == 3
+                assert np.array_equal(target, expected), (shape, numbers, more)
+                target[:] = 77
+                assert (room == 77).all()
     finally:
         poolgrad.set_num_threads(2)
 
@@ -574,11 +578,12 @@ def test_adaptive_averages_of_pixels(planning: Planning) -> None:
             grad, x = gradient((2, channels, *out)), channels_last(np.zeros((2, channels, *size), np.float32))
             planning.use()
             expected = poolgrad.adaptive_avg_pool3d_backward(grad, x.shape)
-            planning.use(ways=["channels last"])
-            got = poolgrad.adaptive_avg_pool3d_backward(channels_last(grad), x)
-            assert plans[-1].kernel == "average_channels_last"
-            assert got.strides == x.strides
-            assert np.array_equal(got, expected), (size, out)
+            for way in ("touching pixels", "channels last"):
+                planning.use(ways=[way, "channels last"])
+                got = poolgrad.adaptive_avg_pool3d_backward(channels_last(grad), x)
+                assert plans[-1].kernel in ("average_touching_pixels", "average_channels_last")
+                assert got.strides == x.strides
+                assert np.array_equal(got, expected), (size, out)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])

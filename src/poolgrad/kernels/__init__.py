@@ -92,6 +92,7 @@ _MODULES = {
     "average_zeros": "average.zeros",
     "average_small_planes": "average.small_planes",
     "average_channels_last": "average.channels_last",
+    "average_touching_pixels": "average.touching_pixels",
     "average_touching_2": "average.touching",
     "average_touching_3": "average.touching",
     "average_touching_4": "average.touching",

@@ -242,15 +242,23 @@ def _are_side_by_side(views: Spreading) -> bool:
     return views.gradients.steps[1] == views.planes.steps[1] == views.target.dtype.itemsize
 
 
+def _book_touching_pixels(views: Spreading, record: Record) -> Booking:
+    """All channels of a pixel together, without scratch."""
+    record["writing"], target = MOVES[views.target.dtype], views.target
+    return Booking("average_touching_pixels", target.count // (views.axes[2].size * views.planes.shape[1]))
+
+
 def _book_channels_last(views: Spreading, record: Record) -> Booking:
     """All channels of a pixel together, or blocks of them."""
     axes, target, channels, limits = views.axes, views.target, views.planes.shape[1], views.limits
     slots = [power_of_two(axis.longest_run) for axis in axes[:2]]
     tile, blocks = axes[2].size, -(-channels // limits.most_channels)
-    rows = math.prod(slots) * _rows_of_sums(axes[2])
-    while (pitch := _pitch_of_pixels(axes[2], tile, channels)) * (
-        pixel := -(-channels // blocks)
-    ) * rows > limits.pixels_at_once:
+    while True:
+        pixel, pitch = -(-channels // blocks), _pitch_of_pixels(axes[2], tile, channels)
+        # A slot has rows of sums, or a sum for each column and what these overrun.
+        wide = pitch * pixel * _rows_of_sums(axes[2]) if axes[2].rule == FIXED else tile * pixel + LANES
+        if wide * math.prod(slots) <= limits.pixels_at_once:
+            break
         if pixel > limits.many_channels:
             blocks += 1
         elif tile > 1:
@@ -260,10 +268,9 @@ def _book_channels_last(views: Spreading, record: Record) -> Booking:
     moves = MOVES[target.dtype]
     record["reading"] = moves if views.as_they_are else codes.BY_ELEMENTS
     record["writing"], record["pixel"], record["tile"], record["pitch"] = moves, pixel, tile, pitch
-    record["wide"] = pitch * pixel * _rows_of_sums(axes[2])
-    record["depth_slots"], record["row_slots"] = slots
-    floats = pitch * pixel * (1 + rows) + ROOM
-    integers = tile + math.prod(slots) + LONGEST_TABLE + math.prod(slots)
+    record["wide"], (record["depth_slots"], record["row_slots"]) = wide, slots
+    floats = pitch * pixel + wide * math.prod(slots) + ROOM
+    integers = 3 * tile + math.prod(slots) + LONGEST_TABLE + math.prod(slots)
     return Booking("average_channels_last", target.count // (axes[2].size * channels), floats, integers)
 
 
@@ -281,8 +288,7 @@ def _pitch_of_pixels(columns: Axis, tile: int, channels: int) -> int:
 
 def _rows_of_sums(columns: Axis) -> int:
     """Rows of a slot: one if all columns have the same number of windows (of three and more), or one of quotients."""
-    terms = columns.terms if columns.rule == FIXED else columns.longest_run
-    return 1 if terms == 1 or (terms > 2 and columns.fewest == terms) else 2
+    return 1 if columns.terms == 1 or (columns.terms > 2 and columns.fewest == columns.terms) else 2
 
 
 def _are(axes: Iterable[Axis], kernel: int, stride: int, pad: int | None = None) -> bool:
@@ -626,6 +632,16 @@ WAYS: tuple[Way[Spreading], ...] = (
         ),
         pays=(),
         book=_book_whole_planes,
+    ),
+    Way(
+        "touching pixels",
+        legal=(
+            Need("channels side by side", _are_side_by_side),
+            Need("at most one window over an element", lambda v: all(axis.longest_run == 1 for axis in v.axes)),
+            Need("gradients that are divided as they are", lambda v: v.as_they_are),
+        ),
+        pays=(Need(f"{LANES} channels", lambda v: v.planes.shape[1] >= LANES),),
+        book=_book_touching_pixels,
     ),
     Way(
         "channels last",

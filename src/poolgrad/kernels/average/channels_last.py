@@ -3,8 +3,9 @@
 A pixel is a row of ``pixel`` numbers, one for each channel, and all channels share their windows. So the additions of
 average.py, in the same order, are made pixel by pixel, and each is a handful of whole vectors, or one that is not full.
 As in small_planes.py there are two rows of sums along W for each row of gradients, A (of ``terms`` windows) and B (of
-one less), and every column has its place in one of them or on a pixel that stays zero; along H and D such rows are
-added while the result is written. The rows that were made last are kept in slots with tags.
+one less), and every column has its place in one of them or on a pixel that stays zero; adaptive windows have one row,
+with a sum for each column. Along H and D such rows are added while the result is written. The rows that were made last
+are kept in slots with tags.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...base.windows import ADAPTIVE
-from ..geometry import COLUMNS, DEPTH, ROWS, count_of, fewest_windows, most_windows, run_of
+from ..geometry import COLUMNS, DEPTH, ROWS, count_of, fewest_windows, run_of
 from ..jit.few import load_few, load_few_bfloats, load_few_halves, store_few, store_few_bfloats, store_few_halves
 from ..jit.halves import load_bfloats, load_halves, store_bfloats, store_halves
 from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i64
@@ -46,6 +47,7 @@ class Scratch(NamedTuple):
     quotients: int  # of the row that is being made, if no column is one of them
     kept: int  # for each slot: quotients and A, or A and B, of one row
     places: int  # for each column of the tile, the distance of its pixel from the beginning of a slot
+    runs: int  # and the windows that hold it, if they are adaptive: the first one and how many
     tags: int  # which row of gradients a slot keeps
     rows: int  # the rows whose sum is a pixel
     slots: int  # where the rows of a run lie
@@ -64,10 +66,10 @@ class Tile(NamedTuple):
 @piece
 def carve(plan: Any, floats: int, integers: int, unit: Any) -> Scratch:
     kept = floats + plan.pitch * plan.pixel * plan.itemsize
-    tags = integers + 8 * plan.tile
+    tags = integers + 24 * plan.tile
     rows = tags + 8 * plan.depth_slots * plan.row_slots
     fill(floats, 0, plan.pitch * plan.pixel + plan.wide * plan.depth_slots * plan.row_slots, unit)
-    return Scratch(floats, kept, integers, tags, rows, rows + 8 * LONGEST_TABLE)
+    return Scratch(floats, kept, integers, integers + 8 * plan.tile, tags, rows, rows + 8 * LONGEST_TABLE)
 
 
 @piece
@@ -75,7 +77,7 @@ def tile_of(plan: Any, left: int, right: int) -> Tile:
     if plan.rule[COLUMNS] == ADAPTIVE:
         first = run_of(plan, COLUMNS, left)[0]
         number = run_of(plan, COLUMNS, right - 1)[1] - first
-        return Tile(left, right, first, number, most_windows(plan, COLUMNS))
+        return Tile(left, right, first, number, 1)
     stride, pad = plan.stride[COLUMNS], plan.pad[COLUMNS]
     terms = (plan.kernel[COLUMNS] - 1) // stride + 1
     first, last = (left + pad) // stride - terms + 1, (right - 1 + pad) // stride
@@ -96,20 +98,20 @@ def tabulate_columns(plan: Any, tile: Tile, scratch: Scratch) -> None:
     """Where each column's sum lies in a slot."""
     pixel = plan.pixel * plan.itemsize
     for w in range(tile.left, tile.right):
+        i = w - tile.left
         if plan.rule[COLUMNS] == ADAPTIVE:
             first, stop = run_of(plan, COLUMNS, w)
-            number = stop - first
-        else:
-            last, phase = (
-                (w + plan.pad[COLUMNS]) // plan.stride[COLUMNS],
-                (w + plan.pad[COLUMNS]) % plan.stride[COLUMNS],
-            )
-            number = tile.terms if phase < plan.ones else tile.terms - 1
-            first = last - number + 1
+            write_i64(scratch.places, 8 * i, i * pixel)
+            write_i64(scratch.runs, 16 * i, first - tile.first)
+            write_i64(scratch.runs, 16 * i + 8, stop - first)
+            continue
+        phase = (w + plan.pad[COLUMNS]) % plan.stride[COLUMNS]
+        number = tile.terms if phase < plan.ones else tile.terms - 1
+        first = (w + plan.pad[COLUMNS]) // plan.stride[COLUMNS] - number + 1
         place = plan.pitch - 1  # the last of the quotients, which stays zero
         if number > 0:
             place = sums_from(number, tile.terms, plan.pitch) + first - tile.first
-        write_i64(scratch.places, 8 * (w - tile.left), place * pixel)
+        write_i64(scratch.places, 8 * i, place * pixel)
 
 
 def _divider(name: str, take: Any, take_few: Any) -> Any:
@@ -166,10 +168,16 @@ def make_row(plan: Any, source: int, od: int, oh: int, at: int, tile: Tile, scra
     pixel = plan.pixel * plan.itemsize
     scale = plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh)
     base = source + od * plan.grad_steps[2] + oh * plan.grad_steps[3]
-    quotients = at if tile.terms < 3 else scratch.quotients
+    adaptive = plan.rule[COLUMNS] == ADAPTIVE
+    quotients = at if tile.terms < 3 and not adaptive else scratch.quotients
     for o in range(max(tile.first, 0), min(tile.first + tile.number, plan.out[COLUMNS])):
         target, divisor = quotients + (o - tile.first) * pixel, scale * count_of(plan, COLUMNS, o)
         divide_pixel(plan, target, base + o * plan.grad_steps[4], divisor, unit)
+    for w in range(tile.right - tile.left if adaptive else 0):
+        first, number = read_i64(scratch.runs, 16 * w), read_i64(scratch.runs, 16 * w + 8)
+        for j in range(number):
+            write_i64(scratch.rows, 8 * j, quotients + (first + j) * pixel)
+        sum_rows(at + w * pixel, scratch.rows, number, plan.pixel, unit)
     for terms in range(max(fewest_windows(plan, COLUMNS, tile.terms), 2), tile.terms + 1):
         for j in range(terms):
             write_i64(scratch.rows, 8 * j, quotients + j * pixel)
