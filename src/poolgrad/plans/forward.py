@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -159,10 +160,17 @@ def _book_channels_last(pooling: Pooling, record: Record) -> Booking:
     record["stored"] = pooling.sizes[0]
     large = source.dtype.nbytes(source.count) >= 4 * limits.second_cache
     if large and pooling.planes[0].steps[4] >= limits.long_pixel:
-        held = math.prod(_longest_window(a, int(d)) for a, d in zip(pooling.axes, record["dilation"][0], strict=True))
-        blocks = -(-limits.pixels_ahead // held) * 4 * LANES * pooling.sizes[0]
-        record["soon"] = blocks if pooling.planes[0].steps[4] >= limits.ahead else limits.ahead
+        record["soon"] = _ahead_of_pixels(pooling, record["dilation"][0])
     return Booking(f"{pooling.kernel}_pixels", batch * pooling.rows_of_windows)
+
+
+def _ahead_of_pixels(pooling: Pooling, dilation: Sequence[int]) -> int:
+    """How many bytes ahead channels are asked for: the next ones of a window's pixels, or those of pixels to come."""
+    limits = pooling.limits
+    held = math.prod(_longest_window(axis, int(by)) for axis, by in zip(pooling.axes, dilation, strict=True))
+    if pooling.planes[0].steps[4] < limits.ahead and held < limits.many_pixels:
+        return limits.ahead
+    return -(-limits.pixels_ahead // held) * 4 * LANES * pooling.sizes[0]
 
 
 def _book_lanes(pooling: Pooling, record: Record) -> Booking:
