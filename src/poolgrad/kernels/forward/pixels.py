@@ -40,9 +40,9 @@ class Box(NamedTuple):
 
     first: int
     place: int
+    columns: int
     layers: int
     rows: int
-    columns: int
     layer_step: int
     row_step: int
     column_step: int
@@ -70,7 +70,7 @@ def row_of_boxes(plan: Any, image: int, od: int, oh: int) -> Box:
     first, place = image + d * steps[2] + h * steps[3], (d * plan.size[ROWS] + h) * width
     by = (dilation[DEPTH] * steps[2], dilation[ROWS] * steps[3], dilation[COLUMNS] * steps[4])
     places = (dilation[DEPTH] * plan.size[ROWS] * width, dilation[ROWS] * width, dilation[COLUMNS])
-    return Box(first, place, layers, rows, layers - layers, *by, *places, plan.stored, plan.soon)
+    return Box(first, place, layers - layers, layers, rows, *by, *places, plan.stored, plan.soon)
 
 
 @inlined_piece
@@ -82,8 +82,7 @@ def moved(box: Box, by: int, places: int) -> Box:
 @inlined_piece
 def box_in_row(plan: Any, row: Box, ow: int) -> Box:
     w, columns = held(plan, COLUMNS, ow)
-    box = moved(row, w * plan.grad_steps[4], w)
-    return Box(*box[:4], columns, *box[5:])
+    return Box(row.first + w * plan.grad_steps[4], row.place + w, columns, *row[3:])
 
 
 @inlined_piece
@@ -210,7 +209,8 @@ class Numbers(NamedTuple):
 
 def row_pooler(name: str, numbers: Numbers, walker: Any, reader: Any, join: Any, giver: Any) -> Any:
     """What pools a row of windows, four vectors of channels at a time, or one, or one that is not full."""
-    first, few, give, give_few = reader(numbers.load), reader(numbers.load_few), *giver(numbers)
+    first, few = reader(numbers.load), reader(numbers.load_few)
+    give, give_few = giver(numbers)
     four_of_box, asking_of_box = (
         walker(_four_vectors(first, asks), _join_fours(join), False) for asks in (False, True)
     )
