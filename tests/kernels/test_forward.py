@@ -162,6 +162,16 @@ def test_types_and_layouts(case: Any, index: Any, dtype: Any) -> None:
                 check(case, (2, channels), dtype, index, layouts)
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("case", PLANES + DEEP + SPREAD, ids=str)
+def test_channels_side_by_side(case: Any, dtype: Any) -> None:
+    """Vectors of channels that are full, that are laid back and that are not full."""
+    index = np.dtype(np.int64) if len(case) == 2 and len(case[0]) == 2 else INDEX_DTYPES[dtype.itemsize % 4 // 2]
+    for channels in (1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 37):
+        check(case, (2, channels), dtype, index, ("channels last", "channels last", "channels last"))
+    check(case, (2, 5), dtype, index, ("channels last apart", "channels last", "channels last apart"))
+
+
 def test_all_of_a_window_is_one_value() -> None:
     """The first element is the maximum, also where all of it is -Inf; of NaN it is the last."""
     for value, place in ((1.0, 0), (-np.inf, 0), (np.nan, 8)):

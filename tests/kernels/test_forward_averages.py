@@ -241,7 +241,9 @@ FIVE = {"kernel_size": 5, "padding": 2}
         ((2, 8, 7, 48), "plain", FIVE, "pool_average_along_rows"),
         ((1, 7, 7, 23), "plain", FIVE, "pool_average"),
         ((1, 7, 7, 24), "plain", FIVE, "pool_average_along_rows"),
-        ((1, 7, 7, 24), "channels last", {}, "pool_average_along_rows"),
+        ((1, 1, 7, 24), "channels last", {}, "pool_average_along_rows"),
+        ((1, 2, 7, 24), "channels last", {}, "pool_average_pixels"),
+        ((1, 7, 7, 24), "channels last", {"cube_math_type": 2}, "pool_average_along_rows"),
         ((1, 8, 7, 48), "channels last", {}, "pool_average_pixels"),
         ((1, 8, 7, 48), "channels last", {"cube_math_type": 2}, "pool_average_along_rows"),
         ((1, 8, 7, 48), "channels last", {"divisor_override": 2**25}, "pool_average"),
@@ -279,11 +281,16 @@ def test_sums_begin_at_plus_zero() -> None:
                 assert not np.signbit(result).any()
 
 
-@pytest.mark.parametrize("channels", [8, 31, 32, 45])
-@pytest.mark.parametrize("case", [*PLANES[:4], *DEEP[:3]], ids=str)
-def test_channels_side_by_side(case: Case, channels: int) -> None:
-    """Blocks of four vectors, single ones, and a last one that is laid back."""
-    check(case, (2, channels), FLOAT32, "channels last", "channels last apart")
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("case", PLANES + DEEP, ids=str)
+def test_channels_side_by_side(case: Case, dtype: Any) -> None:
+    """Blocks of four vectors, single ones, a last one that is laid back, one that is not full; pixels that follow each
+    other, and not."""
+    for channels in (1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 45):
+        check(case, (2, channels), dtype, "channels last", "channels last")
+    for channels in (3, 7, 45):
+        check(case, (1, channels), dtype, "channels last", "channels last apart")
+        check(case, (1, channels), dtype, "channels last apart", "channels last")
 
 
 @pytest.mark.parametrize("layout", ["plain", "channels last"])

@@ -105,9 +105,10 @@ def test_types_and_layouts(dtype: np.dtype[Any]) -> None:
 
 @pytest.mark.parametrize("dtype", ALL_TYPES, ids=str)
 def test_channels_side_by_side(dtype: np.dtype[Any]) -> None:
-    """Some vectors of them at once, single ones and the last one laid back; windows of padding only go another way."""
+    """Some vectors of them at once, single ones, the last one laid back or not full; windows of padding only go another
+    way."""
     for case in CASES:
-        for channels in (8, 37, 64):
+        for channels in (2, 3, 5, 7, 8, 37, 64):
             check(case, (2, channels), dtype, ("channels last", "channels last"))
 
 

@@ -523,7 +523,13 @@ def channels_last(array: Array) -> Array:
     return np.ascontiguousarray(np.moveaxis(array, 1, -1)).transpose(0, array.ndim - 1, *range(1, array.ndim - 1))
 
 
-PIXEL_LIMITS = [{}, {"pixels_at_once": 1}, {"pixels_at_once": 500}]
+PIXEL_LIMITS = [
+    {},
+    {"pixels_at_once": 1},
+    {"pixels_at_once": 500},
+    {"most_channels": 11},
+    {"pixels_at_once": 500, "many_channels": 8},
+]
 
 
 @pytest.mark.parametrize("limits", PIXEL_LIMITS, ids=str)
@@ -534,7 +540,7 @@ def test_averages_of_pixels(limits: Use, dtype: Any, planning: Planning) -> None
     plans = planning.recording()
     poolgrad.set_num_threads(3)
     try:
-        for (kernel, stride, pad), width, channels in itertools.product(GEOMETRIES, (1, 2, 7, 20), (8, 24)):
+        for (kernel, stride, pad), width, channels in itertools.product(GEOMETRIES, (1, 2, 7, 20), (3, 8, 24, 37)):
             shape = (2, channels, max(9, kernel), max(width, kernel))
             numbers = {"kernel_size": kernel, "stride": stride, "padding": pad, "ceil_mode": bool(width % 2)}
             more = {
@@ -543,15 +549,21 @@ def test_averages_of_pixels(limits: Use, dtype: Any, planning: Planning) -> None
             }
             out = [pooled_size(n, kernel=kernel, stride=stride, pad=pad, ceil_mode=bool(width % 2)) for n in shape[2:]]
             grad = gradient((2, channels, *out), dtype)
+            planning.use(bytes_per_part=1, last_cache=0, **limits)
             expected = poolgrad.avg_pool2d_backward(grad, shape, **numbers, **more)
             assert plans[-1].kernel != "average_channels_last"
-            room = np.full((2, shape[2] + 2, shape[3], channels), 77, dtype)
-            target = room[:, 1:-1].transpose(0, 3, 1, 2)
-            poolgrad.avg_pool2d_backward(channels_last(grad), shape, **numbers, **more, out=target)
-            assert plans[-1].kernel == "average_channels_last" or (is_global(plans[-1]) and width == 1)
-            assert np.array_equal(target, expected), (shape, numbers, more)
-            target[:] = 77
-            assert (room == 77).all()
+            for way in ("touching pixels", "channels last"):
+                planning.use(ways=[way], avoided=["whole planes"], bytes_per_part=1, last_cache=0, **limits)
+                room = np.full((2, shape[2] + 2, shape[3], channels), 77, dtype)
+                target = room[:, 1:-1].transpose(0, 3, 1, 2)
+                poolgrad.avg_pool2d_backward(channels_last(grad), shape, **numbers, **more, out=target)
+                exact = dtype == np.float64 or more["divisor_override"] != 2**40
+                touching = exact and (kernel <= stride or out == [1, 1])
+                taken = "average_touching_pixels" if touching and way[0] == "t" else "average_channels_last"
+                assert plans[-1].kernel == taken or channels == 3
+                assert np.array_equal(target, expected), (shape, numbers, more)
+                target[:] = 77
+                assert (room == 77).all()
     finally:
         poolgrad.set_num_threads(2)
 
@@ -562,12 +574,16 @@ def test_adaptive_averages_of_pixels(planning: Planning) -> None:
     for size, out in itertools.product(
         sizes, ((2, 3, 4), (4, 2, 11), (1, 1, 1), (5, 9, 7), (3, 7, 6), (1, 5, 13), (2, 4, 17))
     ):
-        grad, x = gradient((2, 16, *out)), channels_last(np.zeros((2, 16, *size), np.float32))
-        expected = poolgrad.adaptive_avg_pool3d_backward(grad, x.shape)
-        got = poolgrad.adaptive_avg_pool3d_backward(channels_last(grad), x)
-        assert plans[-1].kernel in ("average_channels_last", "average_whole_planes")
-        assert got.strides == x.strides
-        assert np.array_equal(got, expected), (size, out)
+        for channels in (2, 5, 16):
+            grad, x = gradient((2, channels, *out)), channels_last(np.zeros((2, channels, *size), np.float32))
+            planning.use()
+            expected = poolgrad.adaptive_avg_pool3d_backward(grad, x.shape)
+            for way in ("touching pixels", "channels last"):
+                planning.use(ways=[way, "channels last"])
+                got = poolgrad.adaptive_avg_pool3d_backward(channels_last(grad), x)
+                assert plans[-1].kernel in ("average_touching_pixels", "average_channels_last")
+                assert got.strides == x.strides
+                assert np.array_equal(got, expected), (size, out)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])

@@ -22,6 +22,8 @@ from poolgrad.kernels.runtime.runner import kernel_signature
         ("average_small_planes", {"stnp", "fcvtn"}),
         ("average_touching_3", {"stnp", "prfm"}),
         ("average_k3s1", {"stnp", "prfm"}),
+        ("average_touching_pixels", {"stnp", "fcvtn"}),
+        ("pool_max_pixels", {"prfm", "fcvtn"}),
         ("average_few_windows_3_2_1", {"stnp", "fcvtn"}),
         ("max_channels_last_k3s1", {"stnp", "prfm"}),
         ("max_touching_pairs", {"stnp", "fcvtn"}),

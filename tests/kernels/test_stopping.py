@@ -295,6 +295,7 @@ CALLS = {
     "average_whole_planes": [average((3, 40, 9, 7), (9, 7), 1, 0), average((2, 2, 1024, 700), (1024, 700), 1, 0)],
     "average_small_planes": [average((5, 7, 10, 10), 3, 2, 1)],
     "average_channels_last": [average((3, 24, 20, 20), 3, 2, 1, last=True)],
+    "average_touching_pixels": [average((3, 24, 20, 20), 2, 2, 0, last=True)],
     "average_k3s1": [average((2, 5, 50, 60), 3, 1, 1)],
     "average_k3s2": [average((2, 5, 50, 60), 3, 2, 1)],
     "average_touching_3": [average((2, 5, 60, 90), 3, 3, 0)],

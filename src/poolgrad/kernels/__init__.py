@@ -100,6 +100,7 @@ _MODULES = {
     "average_zeros": "average.zeros",
     "average_small_planes": "average.small_planes",
     "average_channels_last": "average.channels_last",
+    "average_touching_pixels": "average.touching_pixels",
     "average_touching_2": "average.touching",
     "average_touching_3": "average.touching",
     "average_touching_4": "average.touching",
@@ -114,11 +115,10 @@ _MODULES = {
     "pool_max": "forward.maxima",
     "pool_max_values": "forward.maxima",
     **dict.fromkeys(INTEGER_MAXIMA.values(), "forward.integers"),
-    **dict.fromkeys(
-        (f"{name}_pixels" for name in ("pool_max_values", *INTEGER_MAXIMA.values())), "forward.value_pixels"
-    ),
+    **dict.fromkeys((f"{name}_pixels" for name in INTEGER_MAXIMA.values()), "forward.integer_pixels"),
     "pool_max_bits": "forward.mask_bits",
     "pool_max_pixels": "forward.pixels",
+    "pool_max_values_pixels": "forward.pixels",
     **dict.fromkeys(PIXEL_BLOCKS, "maximum.channels_last_blocks"),
     "max_touching_2": "maximum.touching",
     "max_touching_3": "maximum.touching",

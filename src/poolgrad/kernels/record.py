@@ -72,6 +72,7 @@ _NUMBER_FIELDS = (
     "ones",
     "soon",  # pixels are asked for so many bytes before they are read; 0 if they are in caches
     "edge",  # the last window along W ends in the padding, by one column
+    "side_by_side",  # neighbouring windows of a row read and write neighbours in memory, as their channels do
     "pixel",  # channels that are worked on together, side by side in memory
     "levels",  # rows of sums of 4, 16, 64, ... quotients; 0 if shifts are added one by one
     "block",  # gradient rows per block of sums along H; 0 if rows are added one by one

@@ -1,33 +1,56 @@
 """Windows over channels that lie side by side: all channels of one pixel of the result, then those of the next.
 
 Every window is walked over pixel by pixel, and what it holds is summed or compared in registers, some vectors of
-channels at once. So memory is read in the order in which it lies, from the caches where windows overlap, and nothing
-goes through scratch. The order of additions is that of rows.py: along W, then H, then D.
+channels at once, or a vector that is not full. So memory is read in the order in which it lies, from the caches where
+windows overlap, and nothing goes through scratch. The order is that of rows.py: along W, then H, then D. For maxima any
+order of neighbours gives the same: the first of equal numbers stays, and of several NaN the last.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ...base.windows import FIXED
 from ..geometry import COLUMNS, DEPTH, ROWS, count_of
+from ..jit.few import (
+    load_few,
+    load_few_bfloats,
+    load_few_halves,
+    store_few,
+    store_few_bfloats,
+    store_few_halves,
+    store_few_places_32,
+    store_few_places_64,
+)
 from ..jit.halves import load_bfloats, load_halves, store_bfloats, store_halves
 from ..jit.memory import inlined_piece, piece_named
-from ..jit.places import larger, splat_place, store_places_32, store_places_64
+from ..jit.places import larger, larger_number, splat_place, store_places_32, store_places_64
 from ..jit.vectors import add, as_unit, divide, load, prefetch, splat, store
 from ..record import INT32, LANES, LINE, NOTHING, READ_BFLOATS, READ_FLOATS
 from .rows import places_in_window
 
+# Vectors of channels at once; and how many columns a window has that is walked over in four rows at once: sums that
+# wait for each other would take four times as long.
+FOUR, LONG_ROW = 4 * LANES, 12
+
 
 class Box(NamedTuple):
-    """What one window holds: where its first pixel lies, how many there are along each axis, and their steps."""
+    """What one window holds: where its first pixel lies and its place in the plane, how many there are along each axis,
+    and how far neighbours are from each other, in bytes and in places."""
 
     first: int
+    place: int
+    columns: int
     layers: int
     rows: int
-    columns: int
     layer_step: int
     row_step: int
     column_step: int
+    layer_places: int
+    row_places: int
+    column_places: int
+    stored: int  # bytes of a number
+    soon: int  # so many bytes before channels are read, they may be asked for
 
 
 @inlined_piece
@@ -41,247 +64,301 @@ def held(plan: Any, axis: int, o: int) -> tuple[int, int]:
 @inlined_piece
 def row_of_boxes(plan: Any, image: int, od: int, oh: int) -> Box:
     """A row of windows: all but what is along W."""
-    steps, dilation = plan.grad_steps, plan.dilation
+    steps, dilation, width = plan.grad_steps, plan.dilation, plan.size[COLUMNS]
     d, layers = held(plan, DEPTH, od)
     h, rows = held(plan, ROWS, oh)
-    first = image + d * steps[2] + h * steps[3]
+    first, place = image + d * steps[2] + h * steps[3], (d * plan.size[ROWS] + h) * width
     by = (dilation[DEPTH] * steps[2], dilation[ROWS] * steps[3], dilation[COLUMNS] * steps[4])
-    return Box(first, layers, rows, layers - layers, by[0], by[1], by[2])
+    places = (dilation[DEPTH] * plan.size[ROWS] * width, dilation[ROWS] * width, dilation[COLUMNS])
+    return Box(first, place, layers - layers, layers, rows, *by, *places, plan.stored, plan.soon)
+
+
+@inlined_piece
+def moved(box: Box, by: int, places: int) -> Box:
+    """The same box elsewhere."""
+    return Box(box.first + by, box.place + places, *box[2:])
 
 
 @inlined_piece
 def box_in_row(plan: Any, row: Box, ow: int) -> Box:
     w, columns = held(plan, COLUMNS, ow)
-    first = row.first + w * plan.grad_steps[4]
-    return Box(first, row.layers, row.rows, columns, row.layer_step, row.row_step, row.column_step)
+    return Box(row.first + w * plan.grad_steps[4], row.place + w, columns, *row[3:])
 
 
 @inlined_piece
-def ask_for_pixels(plan: Any, box: Box, unit: Any) -> None:
-    """Those that windows to come hold and this one does not, in the rows that it is the first to hold."""
-    if plan.soon:
-        some = min(plan.stride[COLUMNS], box.columns) * plan.grad_steps[4]
-        for h in range(max(box.rows - plan.stride[ROWS], 0), box.rows):
-            at = box.first + h * box.row_step + plan.soon
-            for line in range(0, some, LINE):
-                prefetch(at + line, 0, unit)
+def windows_alike(plan: Any, ow: int) -> int:
+    """How many windows from ow on lie inside the input as a whole, and so are alike; else one."""
+    start, stride = ow * plan.stride[COLUMNS] - plan.pad[COLUMNS], plan.stride[COLUMNS]
+    room = plan.size[COLUMNS] - plan.kernel[COLUMNS] - start
+    if plan.rule[COLUMNS] != FIXED or start < 0 or room < 0:
+        return 1
+    return min(room // stride + 1, plan.out[COLUMNS] - ow)
 
 
-# Vectors of channels at once.
-FOUR, ONE = 4 * LANES, LANES
-
-
-def _summer(name: str, take: Any, put: Any) -> Any:
-    """What averages the channels of a row of windows, four vectors at a time, or one."""
+def _along_row(first: Any, join: Any) -> Any:
+    """What puts together a row of a window."""
 
     @inlined_piece
-    def four_at(at: int, c: int, unit: Any) -> Any:
-        one, two = take(at, c, unit), take(at, c + LANES, unit)
-        return one, two, take(at, c + 2 * LANES, unit), take(at, c + 3 * LANES, unit)
-
-    @inlined_piece
-    def add_four(one: Any, other: Any) -> Any:
-        return add(one[0], other[0]), add(one[1], other[1]), add(one[2], other[2]), add(one[3], other[3])
-
-    @inlined_piece
-    def four_of_row(at: int, columns: int, step: int, c: int, unit: Any) -> Any:
-        total = four_at(at, c, unit)
-        if columns == 3:  # the usual ones without a loop
-            return add_four(add_four(total, four_at(at + step, c, unit)), four_at(at + 2 * step, c, unit))
-        if columns == 2:
-            return add_four(total, four_at(at + step, c, unit))
-        for _ in range(1, columns):
+    def of_row(box: Box, at: int, place: int, c: int, unit: Any) -> Any:
+        step, places = box.column_step, box.column_places
+        total = first(box, at, place, c, unit)
+        if box.columns == 3:  # the usual ones without a loop
+            total = join(total, first(box, at + step, place + places, c, unit))
+            return join(total, first(box, at + 2 * step, place + 2 * places, c, unit))
+        if box.columns == 2:
+            return join(total, first(box, at + step, place + places, c, unit))
+        for _ in range(1, box.columns):
             at += step
-            total = add_four(total, four_at(at, c, unit))
+            place += places
+            total = join(total, first(box, at, place, c, unit))
         return total
 
+    return of_row
+
+
+def _four_rows(first: Any) -> Any:
     @inlined_piece
-    def four_of_layer(at: int, box: Box, c: int, unit: Any) -> Any:
-        total = four_of_row(at, box.columns, box.column_step, c, unit)
-        for _ in range(1, box.rows):
-            at += box.row_step
-            total = add_four(total, four_of_row(at, box.columns, box.column_step, c, unit))
-        return total
+    def read(box: Box, at: int, place: int, c: int, unit: Any) -> Any:
+        """The same pixel of four rows."""
+        step, places = box.row_step, box.row_places
+        one, two = first(box, at, place, c, unit), first(box, at + step, place + places, c, unit)
+        three = first(box, at + 2 * step, place + 2 * places, c, unit)
+        return one, two, three, first(box, at + 3 * step, place + 3 * places, c, unit)
 
+    return read
+
+
+def _four_vectors(first: Any, asks: bool) -> Any:
     @inlined_piece
-    def one_of_row(at: int, columns: int, step: int, c: int, unit: Any) -> Any:
-        total = take(at, c, unit)
-        for _ in range(1, columns):
-            at += step
-            total = add(total, take(at, c, unit))
-        return total
+    def read(box: Box, at: int, place: int, c: int, unit: Any) -> Any:
+        """Four vectors of channels of a pixel; others of it may be asked for, which will be read later."""
+        if asks:
+            prefetch(at + c * box.stored + box.soon, 0, unit)
+            prefetch(at + c * box.stored + box.soon + LINE, 0, unit)
+        one, two = first(box, at, place, c, unit), first(box, at, place, c + LANES, unit)
+        return one, two, first(box, at, place, c + 2 * LANES, unit), first(box, at, place, c + 3 * LANES, unit)
 
+    return read
+
+
+def _join_fours(join: Any) -> Any:
     @inlined_piece
-    def one_of_layer(at: int, box: Box, c: int, unit: Any) -> Any:
-        total = one_of_row(at, box.columns, box.column_step, c, unit)
-        for _ in range(1, box.rows):
-            at += box.row_step
-            total = add(total, one_of_row(at, box.columns, box.column_step, c, unit))
-        return total
+    def join_four(one: Any, other: Any) -> Any:
+        return join(one[0], other[0]), join(one[1], other[1]), join(one[2], other[2]), join(one[3], other[3])
 
-    @piece_named(name)
-    def average(plan: Any, boxes: Box, target: int, scale: int, unit: Any) -> None:
-        zero, channels = splat(unit), plan.channels
-        for ow in range(plan.out[COLUMNS]):
-            box, c = box_in_row(plan, boxes, ow), ow - ow
-            ask_for_pixels(plan, box, unit)
-            by = splat(as_unit(scale * count_of(plan, COLUMNS, ow), unit))
-            while c + FOUR <= channels:
-                at = box.first
-                total = four_of_layer(at, box, c, unit)
-                for _ in range(1, box.layers):
-                    at += box.layer_step
-                    total = add_four(total, four_of_layer(at, box, c, unit))
-                # Adding +0.0 makes sums begin there.
-                put(target, c, divide(add(total[0], zero), by))
-                put(target, c + LANES, divide(add(total[1], zero), by))
-                put(target, c + 2 * LANES, divide(add(total[2], zero), by))
-                put(target, c + 3 * LANES, divide(add(total[3], zero), by))
-                c += FOUR
-            while c < channels:
-                c, at = min(c, channels - ONE), box.first  # the last vector is laid back
-                one = one_of_layer(at, box, c, unit)
-                for _ in range(1, box.layers):
-                    at += box.layer_step
-                    one = add(one, one_of_layer(at, box, c, unit))
-                put(target, c, divide(add(one, zero), by))
-                c += ONE
-            target += plan.result_steps[4]
-
-    return average
+    return join_four
 
 
-_average_floats = _summer("pixels_average_floats", load, store)
-_average_halves = _summer("pixels_average_halves", load_halves, store_halves)
-_average_bfloats = _summer("pixels_average_bfloats", load_bfloats, store_bfloats)
-
-
-def pool_average_pixels(
-    records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    """Rows ``begin`` to ``end`` of the results, counted over images, layers and rows."""
-    plan = records[0]
-    steps, height = plan.result_steps, plan.out[ROWS]
-    for row in range(begin, end):
-        image, od, oh = row // (plan.out[DEPTH] * height), row // height % plan.out[DEPTH], row % height
-        target = result + image * steps[0] + od * steps[2] + oh * steps[3]
-        boxes = row_of_boxes(plan, x + image * plan.grad_steps[0], od, oh)
-        scale = plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh)
-        if plan.reading == READ_FLOATS:
-            _average_floats(plan, boxes, target, scale, unit)
-        elif plan.reading == READ_BFLOATS:
-            _average_bfloats(plan, boxes, target, scale, unit)
-        else:
-            _average_halves(plan, boxes, target, scale, unit)
-    return NOTHING
-
-
-class Places(NamedTuple):
-    """Where a window's first element stands in its plane, and how far its neighbours along each axis are from it."""
-
-    first: int
-    layer_step: int
-    row_step: int
-    column_step: int
-
-
-def _comparer(name: str, take: Any, put: Any) -> Any:
-    """What finds the maxima of a row of windows, four vectors of channels at a time, or one."""
+def sums(first: Any, join: Any, several_rows: bool) -> Any:
+    """What puts together all that a window holds, if ``first`` reads a pixel and ``join`` puts two together: along W,
+    then H, then D."""
+    of_row, of_rows = _along_row(first, join), _along_row(_four_rows(first), _join_fours(join))
 
     @inlined_piece
-    def give(plan: Any, target: int, indices: int, c: int, best: Any, place: Any) -> None:
-        put(target, c, best)
-        if plan.index_code == INT32:
-            store_places_32(indices, c, place)
-        else:
-            store_places_64(indices, c, place)
-
-    @inlined_piece
-    def best_of_four(box: Box, places: Places, c: int, unit: Any) -> Any:
-        """The first element is compared with itself, too."""
-        start = splat_place(places.first, unit)
-        one, two, three, four = (
-            (take(box.first, c, unit), start),
-            (take(box.first, c + LANES, unit), start),
-            (take(box.first, c + 2 * LANES, unit), start),
-            (take(box.first, c + 3 * LANES, unit), start),
-        )
+    def of_box(box: Box, c: int, unit: Any) -> Any:
+        layer = total = first(box, box.first, box.place, c, unit)
         for d in range(box.layers):
-            for h in range(box.rows):
-                at = box.first + d * box.layer_step + h * box.row_step
-                place = places.first + d * places.layer_step + h * places.row_step
-                for _ in range(box.columns):
-                    where = splat_place(place, unit)
-                    one = larger(one[0], one[1], take(at, c, unit), where)
-                    two = larger(two[0], two[1], take(at, c + LANES, unit), where)
-                    three = larger(three[0], three[1], take(at, c + 2 * LANES, unit), where)
-                    four = larger(four[0], four[1], take(at, c + 3 * LANES, unit), where)
-                    at += box.column_step
-                    place += places.column_step
-        return one, two, three, four
+            at, h = box.first + d * box.layer_step, d - d
+            while h < box.rows:
+                if several_rows and box.columns >= LONG_ROW and box.rows - h >= 4:
+                    one, two, three, four = of_rows(box, at, 0, c, unit)
+                    one = one if h == 0 else join(layer, one)
+                    layer, some = join(join(join(one, two), three), four), 4
+                else:
+                    one, some = of_row(box, at, 0, c, unit), 1
+                    layer = one if h == 0 else join(layer, one)
+                at, h = at + some * box.row_step, h + some
+            total = layer if d == 0 else join(total, layer)
+        return total
+
+    return of_box
+
+
+def maxima(first: Any, join: Any, several_rows: bool) -> Any:
+    """The same where neighbours may be put together in any order. The first element is compared with itself, too."""
+    of_rows = _along_row(_four_rows(first), _join_fours(join))
 
     @inlined_piece
-    def best_of_one(box: Box, places: Places, c: int, unit: Any) -> Any:
-        best = take(box.first, c, unit), splat_place(places.first, unit)
+    def of_box(box: Box, c: int, unit: Any) -> Any:
+        best = first(box, box.first, box.place, c, unit)
         for d in range(box.layers):
-            for h in range(box.rows):
-                at = box.first + d * box.layer_step + h * box.row_step
-                place = places.first + d * places.layer_step + h * places.row_step
+            at, place, h = box.first + d * box.layer_step, box.place + d * box.layer_places, d - d
+            while several_rows and box.columns >= LONG_ROW and box.rows - h >= 4:
+                one, two, three, four = of_rows(box, at, place, c, unit)
+                best = join(join(join(join(best, one), two), three), four)
+                at, place, h = at + 4 * box.row_step, place + 4 * box.row_places, h + 4
+            for row in range(box.rows - h):
+                pixel, where = at + row * box.row_step, place + row * box.row_places
                 for _ in range(box.columns):
-                    best = larger(best[0], best[1], take(at, c, unit), splat_place(place, unit))
-                    at += box.column_step
-                    place += places.column_step
+                    best = join(best, first(box, pixel, where, c, unit))
+                    pixel += box.column_step
+                    where += box.column_places
         return best
 
-    @piece_named(name)
-    def compare(plan: Any, boxes: Box, places: Places, target: int, indices: int, unit: Any) -> None:
-        channels = plan.channels
-        for ow in range(plan.out[COLUMNS]):
-            box, c = box_in_row(plan, boxes, ow), ow - ow
-            ask_for_pixels(plan, box, unit)
-            first = places.first + held(plan, COLUMNS, ow)[0]
-            here = Places(first, places.layer_step, places.row_step, places.column_step)
-            while c + FOUR <= channels:
-                one, two, three, four = best_of_four(box, here, c, unit)
-                give(plan, target, indices, c, one[0], one[1])
-                give(plan, target, indices, c + LANES, two[0], two[1])
-                give(plan, target, indices, c + 2 * LANES, three[0], three[1])
-                give(plan, target, indices, c + 3 * LANES, four[0], four[1])
+    return of_box
+
+
+class Numbers(NamedTuple):
+    """How channels come from memory and go there: eight of them by an index, or so many, fewer than eight."""
+
+    load: Any
+    store: Any
+    load_few: Any
+    store_few: Any
+
+
+def row_pooler(name: str, numbers: Numbers, walker: Any, reader: Any, join: Any, giver: Any) -> Any:
+    """What pools a row of windows, four vectors of channels at a time, or one, or one that is not full."""
+    first, few = reader(numbers.load), reader(numbers.load_few)
+    give, give_few = giver(numbers)
+    four_of_box, asking_of_box = (
+        walker(_four_vectors(first, asks), _join_fours(join), False) for asks in (False, True)
+    )
+    one_of_box, few_of_box = walker(first, join, True), walker(few, join, True)
+
+    @inlined_piece
+    def pool_box(plan: Any, box: Box, target: int, indices: int, channels: int, by: Any, unit: Any) -> None:
+        c = channels - channels
+        if channels < LANES:
+            give_few(plan, target, indices, channels, few_of_box(box, channels, unit), by, unit)
+            return
+        while c < channels:  # the last vectors are laid back
+            if channels >= FOUR and channels - c > LANES:
+                c = min(c, channels - FOUR)
+                some = asking_of_box(box, c, unit) if plan.soon else four_of_box(box, c, unit)
+                give(plan, target, indices, c, some[0], by, unit)
+                give(plan, target, indices, c + LANES, some[1], by, unit)
+                give(plan, target, indices, c + 2 * LANES, some[2], by, unit)
+                give(plan, target, indices, c + 3 * LANES, some[3], by, unit)
                 c += FOUR
-            while c < channels:
-                c = min(c, channels - ONE)  # the last vector is laid back
-                one = best_of_one(box, here, c, unit)
-                give(plan, target, indices, c, one[0], one[1])
-                c += ONE
-            target += plan.result_steps[4]
-            indices += plan.index_steps[4]
+            else:
+                c = min(c, channels - LANES)
+                give(plan, target, indices, c, one_of_box(box, c, unit), by, unit)
+                c += LANES
 
-    return compare
+    @piece_named(name)
+    def pool(plan: Any, boxes: Box, target: int, indices: int, scale: int, unit: Any) -> None:
+        ow, stride = boxes.rows - boxes.rows, plan.stride[COLUMNS]
+        while ow < plan.out[COLUMNS]:
+            box, number = box_in_row(plan, boxes, ow), windows_alike(plan, ow)
+            by = splat(as_unit(scale * count_of(plan, COLUMNS, ow), unit))
+            together = number if plan.side_by_side else 1
+            for _ in range(0, number, together):
+                pool_box(plan, box, target, indices, together * plan.channels, by, unit)
+                box = moved(box, stride * plan.grad_steps[4], stride)
+                target += together * plan.result_steps[4]
+                indices += plan.index_steps[4]
+            ow += number
+
+    return pool
 
 
-_compare_floats = _comparer("pixels_compare_floats", load, store)
-_compare_halves = _comparer("pixels_compare_halves", load_halves, store_halves)
-_compare_bfloats = _comparer("pixels_compare_bfloats", load_bfloats, store_bfloats)
+def kernel_of_rows(name: str, of_floats: Any, of_halves: Any, of_bfloats: Any) -> Any:
+    """A kernel that pools row by row, whichever type it is told."""
+
+    @piece_named(f"{name}_rows")
+    def pool_rows(plan: Any, x: int, result: int, indices: int, begin: int, end: int, unit: Any) -> None:
+        steps, index_steps, height = plan.result_steps, plan.index_steps, plan.out[ROWS]
+        for row in range(begin, end):
+            image, od, oh = row // (plan.out[DEPTH] * height), row // height % plan.out[DEPTH], row % height
+            boxes = row_of_boxes(plan, x + image * plan.grad_steps[0], od, oh)
+            target = result + image * steps[0] + od * steps[2] + oh * steps[3]
+            where = indices + image * index_steps[0] + od * index_steps[2] + oh * index_steps[3]
+            scale = plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh)
+            if plan.reading == READ_FLOATS:
+                of_floats(plan, boxes, target, where, scale, unit)
+            elif plan.reading == READ_BFLOATS:
+                of_bfloats(plan, boxes, target, where, scale, unit)
+            else:
+                of_halves(plan, boxes, target, where, scale, unit)
+
+    def pool(records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any) -> int:
+        """Rows ``begin`` to ``end`` of the results, counted over images, layers and rows."""
+        pool_rows(records[0], x, result, result, begin, end, unit)
+        return NOTHING
+
+    def pool_with_places(
+        records: Any, x: int, result: int, indices: int, floats: int, integers: int, begin: int, end: int, unit: Any
+    ) -> int:
+        """The same, with indices."""
+        pool_rows(records[0], x, result, indices, begin, end, unit)
+        return NOTHING
+
+    kernel = pool_with_places if name == "pool_max_pixels" else pool
+    kernel.__name__ = kernel.__qualname__ = name
+    return kernel
 
 
-def pool_max_pixels(
-    records: Any, x: int, result: int, indices: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    """Rows ``begin`` to ``end`` of the results, counted over images, layers and rows."""
-    plan = records[0]
-    steps, index_steps, dilation, height = plan.result_steps, plan.index_steps, plan.dilation, plan.out[ROWS]
-    width, plane = plan.size[COLUMNS], plan.size[ROWS] * plan.size[COLUMNS]
-    for row in range(begin, end):
-        image, od, oh = row // (plan.out[DEPTH] * height), row // height % plan.out[DEPTH], row % height
-        boxes = row_of_boxes(plan, x + image * plan.grad_steps[0], od, oh)
-        first = held(plan, DEPTH, od)[0] * plane + held(plan, ROWS, oh)[0] * width
-        places = Places(first, dilation[DEPTH] * plane, dilation[ROWS] * width, dilation[COLUMNS])
-        target = result + image * steps[0] + od * steps[2] + oh * steps[3]
-        where = indices + image * index_steps[0] + od * index_steps[2] + oh * index_steps[3]
-        if plan.reading == READ_FLOATS:
-            _compare_floats(plan, boxes, places, target, where, unit)
-        elif plan.reading == READ_BFLOATS:
-            _compare_bfloats(plan, boxes, places, target, where, unit)
-        else:
-            _compare_halves(plan, boxes, places, target, where, unit)
-    return NOTHING
+def value_reader(take: Any) -> Any:
+    @inlined_piece
+    def first(box: Box, at: int, place: int, c: int, unit: Any) -> Any:
+        return take(at, c, unit)
+
+    return first
+
+
+def value_giver(numbers: Numbers) -> Any:
+    def giver(put: Any) -> Any:
+        @inlined_piece
+        def give(plan: Any, target: int, indices: int, c: int, best: Any, by: Any, unit: Any) -> None:
+            put(target, c, best)
+
+        return give
+
+    return giver(numbers.store), giver(numbers.store_few)
+
+
+def _average_giver(numbers: Numbers) -> Any:
+    def giver(put: Any) -> Any:
+        @inlined_piece
+        def give(plan: Any, target: int, indices: int, c: int, total: Any, by: Any, unit: Any) -> None:
+            put(target, c, divide(add(total, splat(unit)), by))  # adding +0.0 makes sums begin there
+
+        return give
+
+    return giver(numbers.store), giver(numbers.store_few)
+
+
+def _place_reader(take: Any) -> Any:
+    @inlined_piece
+    def first(box: Box, at: int, place: int, c: int, unit: Any) -> Any:
+        return take(at, c, unit), splat_place(place, unit)
+
+    return first
+
+
+def _place_giver(numbers: Numbers) -> Any:
+    def giver(put: Any, put_32: Any, put_64: Any) -> Any:
+        @inlined_piece
+        def give(plan: Any, target: int, indices: int, c: int, best: Any, by: Any, unit: Any) -> None:
+            put(target, c, best[0])
+            if plan.index_code == INT32:
+                put_32(indices, c, best[1])
+            else:
+                put_64(indices, c, best[1])
+
+        return give
+
+    few = giver(numbers.store_few, store_few_places_32, store_few_places_64)
+    return giver(numbers.store, store_places_32, store_places_64), few
+
+
+@inlined_piece
+def _larger_of_places(one: Any, other: Any) -> Any:
+    return larger(one[0], one[1], other[0], other[1])
+
+
+def _kernel(name: str, walker: Any, reader: Any, join: Any, giver: Any) -> Any:
+    types = {
+        "floats": Numbers(load, store, load_few, store_few),
+        "halves": Numbers(load_halves, store_halves, load_few_halves, store_few_halves),
+        "bfloats": Numbers(load_bfloats, store_bfloats, load_few_bfloats, store_few_bfloats),
+    }
+    return kernel_of_rows(
+        name, *(row_pooler(f"{name}_{key}", of, walker, reader, join, giver) for key, of in types.items())
+    )
+
+
+pool_average_pixels = _kernel("pool_average_pixels", sums, value_reader, add, _average_giver)
+pool_max_values_pixels = _kernel("pool_max_values_pixels", maxima, value_reader, larger_number, value_giver)
+pool_max_pixels = _kernel("pool_max_pixels", maxima, _place_reader, _larger_of_places, _place_giver)

@@ -12,20 +12,23 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 
 from ..record import LANES
+from .few import few_loader, few_storer
 from .instructions import instruction, loading, storing
 from .memory import pointer_at
 from .vectors import Vector, loading_eight, pointer_to, quads_loader, width
 
 
 class Integers(NamedTuple):
-    """How integers of one type come from memory and go there: eight neighbours by an index, or one by an offset in
-    bytes; quads as in vectors.py."""
+    """How integers of one type come from memory and go there: eight neighbours by an index, one by an offset in bytes,
+    or so many, fewer than eight; quads as in vectors.py."""
 
     load: Any
     load_quads: Any
     store: Any
     read: Any
     write: Any
+    load_few: Any
+    store_few: Any
 
 
 def _lanes(kind: ir.Type) -> ir.Type:
@@ -76,7 +79,11 @@ def integers(bits: int, signed: bool) -> Integers:
     def write(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value, value: ir.Value) -> None:
         builder.store(narrowed(builder, value), pointer_at(builder, base, offset, stored), align=1)
 
-    return Integers(load, quads_loader(widened, stored), store, read, write)
+    def widened_eight(builder: ir.IRBuilder, value: ir.Value, number: ir.Type) -> ir.Value:
+        return widened(builder, value, ir.VectorType(number, LANES))
+
+    few = few_loader(widened_eight, stored), few_storer(narrowed)
+    return Integers(load, quads_loader(widened, stored), store, read, write, *few)
 
 
 @instruction(lambda best, value: best(best, value))

@@ -67,22 +67,34 @@ def larger_number(builder: ir.IRBuilder, best: ir.Value, value: ir.Value) -> ir.
     return builder.select(builder.fcmp_unordered("uno", value, value), value, larger)
 
 
-def _place_storer(stored: ir.IntType, *, streaming: bool = False) -> Any:
-    def store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, places: ir.Value) -> None:
+def _places_as(stored: ir.IntType) -> Any:
+    def convert(builder: ir.IRBuilder, places: ir.Value) -> ir.Value:
+        """A vector of places as integers of that type."""
         bits, kind = width(places.type.element), ir.VectorType(stored, LANES)
         value = builder.bitcast(places, ir.VectorType(ir.IntType(bits), LANES))
-        if bits != stored.width:
-            value = builder.sext(value, kind) if bits == 32 else builder.trunc(value, kind)
+        if bits == stored.width:
+            return value
+        return builder.sext(value, kind) if bits == 32 else builder.trunc(value, kind)
+
+    return convert
+
+
+as_32_bits, as_64_bits = _places_as(_INT32), _places_as(_INT64)
+
+
+def _place_storer(convert: Any, *, streaming: bool = False) -> Any:
+    def store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, places: ir.Value) -> None:
+        value = convert(builder, places)
         if streaming:
             _stream(builder, base, index, value)
         else:
-            builder.store(value, pointer_to(builder, base, index, stored, kind), align=1)
+            builder.store(value, pointer_to(builder, base, index, value.type.element, value.type), align=1)
 
     return instruction(storing)(store)
 
 
-store_places_32, store_places_64 = _place_storer(_INT32), _place_storer(_INT64)
-stream_places_32, stream_places_64 = _place_storer(_INT32, streaming=True), _place_storer(_INT64, streaming=True)
+store_places_32, store_places_64 = _place_storer(as_32_bits), _place_storer(as_64_bits)
+stream_places_32, stream_places_64 = (_place_storer(as_type, streaming=True) for as_type in (as_32_bits, as_64_bits))
 
 
 @instruction(lambda base, index, unit: types.int64(types.int64, types.int64, unit))
