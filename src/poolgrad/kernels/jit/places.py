@@ -13,7 +13,7 @@ from numba import types
 
 from ..record import LANES
 from .instructions import instruction, storing
-from .vectors import Vector, pointer_to, spread, width
+from .vectors import Vector, pointer_to, shuffled, spread, store_past_caches, width
 
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
 
@@ -55,15 +55,25 @@ def _places_as(stored: ir.IntType) -> Any:
 as_32_bits, as_64_bits = _places_as(_INT32), _places_as(_INT64)
 
 
-def _place_storer(convert: Any) -> Any:
+def _place_storer(convert: Any, *, streaming: bool = False) -> Any:
     def store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, places: ir.Value) -> None:
         value = convert(builder, places)
-        builder.store(value, pointer_to(builder, base, index, value.type.element, value.type), align=1)
+        element = value.type.element
+        lanes = 128 // element.width if streaming else LANES
+        for start in range(0, LANES, lanes):
+            part = shuffled(builder, value, value, list(range(start, start + lanes)))
+            pointer = pointer_to(builder, base, builder.add(index, ir.Constant(_INT64, start)), element, part.type)
+            if streaming:
+                store_past_caches(builder, part, pointer, 16)
+            else:
+                builder.store(part, pointer, align=1)
 
     return instruction(storing)(store)
 
 
+# Eight places from an index on; past the caches the address must be a multiple of 16 bytes.
 store_places_32, store_places_64 = _place_storer(as_32_bits), _place_storer(as_64_bits)
+stream_places_32, stream_places_64 = (_place_storer(convert, streaming=True) for convert in (as_32_bits, as_64_bits))
 
 
 @instruction(lambda base, index, unit: types.int64(types.int64, types.int64, unit))
