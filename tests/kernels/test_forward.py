@@ -172,6 +172,17 @@ def test_channels_side_by_side(case: Any, dtype: Any) -> None:
     check(case, (2, 5), dtype, index, ("channels last apart", "channels last", "channels last apart"))
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("index", INDEX_DTYPES, ids=str)
+def test_results_past_the_caches(index: Any, dtype: Any, planning: Planning) -> None:
+    """Pixels that fill cache lines, where vectors can be streamed to and where not; others are not streamed."""
+    planning.use(last_cache=0)
+    for case in (PLANES[0], PLANES[2], PLANES[6], DEEP[1], SPREAD[6]):
+        for channels, layout in ((32, "channels last"), (64, "channels last"), (64, "channels last apart")):
+            check(case, (2, channels), dtype, index, ("channels last", layout, layout))
+            assert planning.plans[-1].record["streaming"] == (layout == "channels last")
+
+
 def test_all_of_a_window_is_one_value() -> None:
     """The first element is the maximum, also where all of it is -Inf; of NaN it is the last."""
     for value, place in ((1.0, 0), (-np.inf, 0), (np.nan, 8)):

@@ -241,7 +241,7 @@ FIVE = {"kernel_size": 5, "padding": 2}
         ((2, 8, 7, 48), "plain", FIVE, "pool_average_along_rows"),
         ((1, 7, 7, 23), "plain", FIVE, "pool_average"),
         ((1, 7, 7, 24), "plain", FIVE, "pool_average_along_rows"),
-        ((1, 1, 7, 24), "channels last", {}, "pool_average_along_rows"),
+        ((1, 1, 7, 24), "channels last", FIVE, "pool_average_along_rows"),
         ((1, 2, 7, 24), "channels last", {}, "pool_average_pixels"),
         ((1, 7, 7, 24), "channels last", {"cube_math_type": 2}, "pool_average_along_rows"),
         ((1, 8, 7, 48), "channels last", {}, "pool_average_pixels"),

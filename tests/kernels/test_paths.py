@@ -568,6 +568,17 @@ def test_averages_of_pixels(limits: Use, dtype: Any, planning: Planning) -> None
         poolgrad.set_num_threads(2)
 
 
+@pytest.mark.parametrize("channels", [4097, 5000])
+def test_averages_of_long_pixels(channels: int) -> None:
+    """Blocks of channels, the last of which is laid back."""
+    for kernel, stride in ((3, 1), (2, 2), (3, 2)):
+        out = [pooled_size(n, kernel=kernel, stride=stride, pad=1, ceil_mode=False) for n in (4, 5)]
+        grad = gradient((1, channels, *out))
+        expected = poolgrad.avg_pool2d_backward(grad, (1, channels, 4, 5), kernel, stride, 1)
+        x = channels_last(np.zeros((1, channels, 4, 5), np.float32))
+        assert np.array_equal(poolgrad.avg_pool2d_backward(channels_last(grad), x, kernel, stride, 1), expected)
+
+
 def test_adaptive_averages_of_pixels(planning: Planning) -> None:
     plans = planning.recording()
     sizes = ((3, 5, 7), (4, 6, 8), (2, 3, 4), (1, 4, 5))

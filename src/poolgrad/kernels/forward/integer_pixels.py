@@ -12,7 +12,7 @@ from .pixels import Numbers, kernel_of_rows, maxima, row_pooler, value_giver, va
 
 def _kernel(name: str, dtype: str) -> Any:
     kind = KINDS[dtype]
-    numbers = Numbers(kind.load, kind.store, kind.load_few, kind.store_few)
+    numbers = Numbers(kind.load, kind.store, kind.store, kind.load_few, kind.store_few)
     pool = row_pooler(f"{name}_row", numbers, maxima, value_reader, larger_integers, value_giver)
     return kernel_of_rows(name, pool, pool, pool)
 

@@ -22,10 +22,18 @@ from ..jit.few import (
     store_few_places_32,
     store_few_places_64,
 )
-from ..jit.halves import load_bfloats, load_halves, store_bfloats, store_halves
+from ..jit.halves import load_bfloats, load_halves, store_bfloats, store_halves, stream_bfloats, stream_halves
 from ..jit.memory import inlined_piece, piece_named
-from ..jit.places import larger, larger_number, splat_place, store_places_32, store_places_64
-from ..jit.vectors import add, as_unit, divide, load, prefetch, splat, store
+from ..jit.places import (
+    larger,
+    larger_number,
+    splat_place,
+    store_places_32,
+    store_places_64,
+    stream_places_32,
+    stream_places_64,
+)
+from ..jit.vectors import add, as_unit, divide, fence, load, prefetch, splat, store, stream
 from ..record import INT32, LANES, LINE, NOTHING, READ_BFLOATS, READ_FLOATS
 from .rows import places_in_window
 
@@ -199,10 +207,12 @@ def maxima(first: Any, join: Any, several_rows: bool) -> Any:
 
 
 class Numbers(NamedTuple):
-    """How channels come from memory and go there: eight of them by an index, or so many, fewer than eight."""
+    """How channels come from memory and go there: eight of them by an index, also past the caches, or
+    so many, fewer than eight."""
 
     load: Any
     store: Any
+    stream: Any
     load_few: Any
     store_few: Any
 
@@ -271,6 +281,8 @@ def kernel_of_rows(name: str, of_floats: Any, of_halves: Any, of_bfloats: Any) -
                 of_bfloats(plan, boxes, target, where, scale, unit)
             else:
                 of_halves(plan, boxes, target, where, scale, unit)
+        if plan.streaming:
+            fence()
 
     def pool(records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any) -> int:
         """Rows ``begin`` to ``end`` of the results, counted over images, layers and rows."""
@@ -339,8 +351,17 @@ def _place_giver(numbers: Numbers) -> Any:
 
         return give
 
-    few = giver(numbers.store_few, store_few_places_32, store_few_places_64)
-    return giver(numbers.store, store_places_32, store_places_64), few
+    into_caches = giver(numbers.store, store_places_32, store_places_64)
+    past_caches = giver(numbers.stream, stream_places_32, stream_places_64)
+
+    @inlined_piece
+    def give(plan: Any, target: int, indices: int, c: int, best: Any, by: Any, unit: Any) -> None:
+        if plan.streaming and (target | indices) % 16 == 0:
+            past_caches(plan, target, indices, c, best, by, unit)
+        else:
+            into_caches(plan, target, indices, c, best, by, unit)
+
+    return give, giver(numbers.store_few, store_few_places_32, store_few_places_64)
 
 
 @inlined_piece
@@ -350,9 +371,9 @@ def _larger_of_places(one: Any, other: Any) -> Any:
 
 def _kernel(name: str, walker: Any, reader: Any, join: Any, giver: Any) -> Any:
     types = {
-        "floats": Numbers(load, store, load_few, store_few),
-        "halves": Numbers(load_halves, store_halves, load_few_halves, store_few_halves),
-        "bfloats": Numbers(load_bfloats, store_bfloats, load_few_bfloats, store_few_bfloats),
+        "floats": Numbers(load, store, stream, load_few, store_few),
+        "halves": Numbers(load_halves, store_halves, stream_halves, load_few_halves, store_few_halves),
+        "bfloats": Numbers(load_bfloats, store_bfloats, stream_bfloats, load_few_bfloats, store_few_bfloats),
     }
     return kernel_of_rows(
         name, *(row_pooler(f"{name}_{key}", of, walker, reader, join, giver) for key, of in types.items())

@@ -13,7 +13,7 @@ from numba import types
 
 from ..record import LANES
 from .instructions import instruction, storing
-from .vectors import Vector, _stream, pointer_to, spread, width
+from .vectors import Vector, pointer_to, spread, stream_vector, width
 
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
 
@@ -86,13 +86,14 @@ def _place_storer(convert: Any, *, streaming: bool = False) -> Any:
     def store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, places: ir.Value) -> None:
         value = convert(builder, places)
         if streaming:
-            _stream(builder, base, index, value)
+            stream_vector(builder, base, index, value)
         else:
             builder.store(value, pointer_to(builder, base, index, value.type.element, value.type), align=1)
 
     return instruction(storing)(store)
 
 
+# Eight places from an index on; past the caches the address must be a multiple of 16 bytes.
 store_places_32, store_places_64 = _place_storer(as_32_bits), _place_storer(as_64_bits)
 stream_places_32, stream_places_64 = (_place_storer(as_type, streaming=True) for as_type in (as_32_bits, as_64_bits))
 

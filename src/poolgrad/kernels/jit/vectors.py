@@ -106,7 +106,7 @@ def store_past_caches(builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value,
     written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT32, 1)]))
 
 
-def _stream(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Value) -> None:
+def stream_vector(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Value) -> None:
     """In parts of 16 bytes: large arrays begin at such addresses, hardly ever at larger ones."""
     kind, lanes = vector.type, lanes_streamed(vector.type)
     for start in range(0, kind.count, lanes):
@@ -122,7 +122,7 @@ def load(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, unit: ir.Value)
 
 
 # All eight elements, wherever they lie; past the caches the address must be a multiple of 16 bytes.
-store, stream = instruction(storing)(_store), instruction(storing)(_stream)
+store, stream = instruction(storing)(_store), instruction(storing)(stream_vector)
 
 
 def _copier_past_caches(type_of: Any) -> Any:
