@@ -47,7 +47,7 @@ from ..jit.vectors import (
     write,
 )
 from ..record import BFLOAT16, BY_ELEMENTS, FEW_WINDOWS, FLOAT16, FLOAT32, LANES, NOTHING, FewWindows
-from .one_pass import STORED, STREAMED, STREAMED_FROM_SCRATCH, bytes_ahead, flowing_kernel
+from .one_pass import STORED, STREAMED, bytes_ahead, flowing_kernel
 from .quotients import divide_row, scale_divisors
 from .spreading import fill
 
@@ -309,16 +309,6 @@ def _divided(plan: Any, at: int, scale: int, known: int, scratch: Scratch, unit:
     return at, divisors
 
 
-@inlined_piece
-def _flush_row(plan: Any, target: int, h: int, low: int, high: int, spare: int, unit: Any) -> None:
-    """A row is written when the next one is made: what was just stored can't be loaded at once."""
-    columns, pitch = plan.size[COLUMNS], plan.pitch * plan.itemsize
-    if h > low:
-        stream_run(target - plan.row_step, spare + (h - 1) % 2 * pitch, columns, unit)
-    if h == high - 1:
-        stream_run(target, spare + h % 2 * pitch, columns, unit)
-
-
 def _early_rows_maker(name: str, windows: FewWindows, take: Any) -> Any:
     roll = _roller(windows, take, _emitter(windows, store, fresh=True))
 
@@ -341,8 +331,8 @@ def _early_rows_maker(name: str, windows: FewWindows, take: Any) -> Any:
     return make_early_rows
 
 
-def _row_maker(name: str, windows: FewWindows, take: Any, put: Any, way: int) -> Any:
-    """What makes some rows of a plane, which are all written in the same way."""
+def _row_maker(name: str, windows: FewWindows, take: Any, put: Any) -> Any:
+    """What makes some rows of a plane."""
     roll = _roller(windows, take, _emitter(windows, put, fresh=True))
     repeat = _repeater(windows, _emitter(windows, put, fresh=False))
 
@@ -358,17 +348,14 @@ def _row_maker(name: str, windows: FewWindows, take: Any, put: Any, way: int) ->
         for h in range(low, high):
             one, two, three, made, count = step_of(scratch.steps, h)
             rows, there = Rows(sums + one, sums + two, sums + three), target + h * plan.row_step
-            into = scratch.spare + h % 2 * plan.pitch * plan.itemsize if way == STREAMED_FROM_SCRATCH else there
             if made == NOTHING:
-                repeat(into, rows, out, unit)
+                repeat(there, rows, out, unit)
             else:
                 at = source + made * between
                 if not even:
                     at, divisors = _divided(plan, at, scale * count, known, scratch, unit)
                     known = scale * count
-                roll(into, at, rows, at + soon, divisors, out, unit)
-            if way == STREAMED_FROM_SCRATCH:
-                _flush_row(plan, there, h, low, high, scratch.spare, unit)
+                roll(there, at, rows, at + soon, divisors, out, unit)
         return known
 
     return make_rows
@@ -396,13 +383,25 @@ def row_maker(name: str, windows: FewWindows, *, in_scratch: bool) -> Any:
     """What makes rows of a plane, of the result or in scratch."""
     take, (put, put_past) = _MOVES[windows.code]
     make_early_rows = _early_rows_maker(f"{name}_early", windows, take)
-    store_rows = _row_maker(f"{name}_stored", windows, take, store if in_scratch else put, STORED)
-    stream_rows = stream_from_scratch = store_rows
-    if not in_scratch and windows.code == FLOAT32:
-        stream_from_scratch = _row_maker(f"{name}_from_scratch", windows, take, put, STREAMED_FROM_SCRATCH)
-        stream_rows = stream_from_scratch
-    if not in_scratch and windows.over == 0:  # else the last block begins at no multiple of 16 bytes
-        stream_rows = _row_maker(f"{name}_streamed", windows, take, put_past, STREAMED)
+    store_rows = stream_rows = _row_maker(f"{name}_stored", windows, take, store if in_scratch else put)
+    # Of rows of which a part of a stride is missing the last block begins at no multiple of 16 bytes.
+    streams, floats = not in_scratch and windows.over == 0, windows.code == FLOAT32
+    if streams:
+        stream_rows = _row_maker(f"{name}_streamed", windows, take, put_past)
+
+    @inlined_piece
+    def stream_from_scratch(
+        plan: Any, source: int, target: int, low: int, high: int, scale: int, known: int, scratch: Scratch, unit: Any
+    ) -> int:
+        """A row is written when the next one is made: what was just stored can't be loaded at once."""
+        columns, step, pitch = plan.size[COLUMNS], plan.row_step, plan.pitch * plan.itemsize
+        for h in range(low, high):
+            made, before = scratch.spare + h % 2 * pitch, scratch.spare + (h - 1) % 2 * pitch
+            known = store_rows(plan, source, made - h * step, h, h + 1, scale, known, scratch, unit)
+            if h > low:
+                stream_run(target + (h - 1) * step, before, columns, unit)
+        stream_run(target + (high - 1) * step, scratch.spare + (high - 1) % 2 * pitch, columns, unit)
+        return known
 
     @inlined_piece
     def make_rows(
@@ -419,11 +418,11 @@ def row_maker(name: str, windows: FewWindows, *, in_scratch: bool) -> Any:
     ) -> int:
         scale = plan.divisor * count_of(plan, DEPTH, od)
         known = make_early_rows(plan, source, low, scale, known, scratch, unit)
-        if in_scratch or way == STORED:
-            return store_rows(plan, source, target, low, high, scale, known, scratch, unit)
-        if way == STREAMED:
+        if streams and way == STREAMED:
             return stream_rows(plan, source, target, low, high, scale, known, scratch, unit)
-        return stream_from_scratch(plan, source, target, low, high, scale, known, scratch, unit)
+        if floats and not in_scratch and way != STORED:
+            return stream_from_scratch(plan, source, target, low, high, scale, known, scratch, unit)
+        return store_rows(plan, source, target, low, high, scale, known, scratch, unit)
 
     return make_rows
 
