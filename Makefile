@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TORCH_STAMP := $(VENV)/.torch-installed
 BENCH_STAMP := $(VENV)/.bench-installed
+DASK_STAMP := $(VENV)/.dask-installed
 RESULTS := benchmarks/results
 
 # The lowest versions that pyproject.toml allows, in an environment of their own.
@@ -12,15 +13,16 @@ LOWEST := .venv-lowest
 LOWEST_PYTHON ?= $(or $(shell command -v python3.11),$(PYTHON))
 LOWEST_TESTS := tests/test_functional.py tests/kernels/test_half_precision.py tests/arrays tests/acl/test_samples.py \
 	tests/precision tests/cli/test_check.py tests/cli/test_compare.py tests/cli/test_explain.py tests/cli/test_run.py \
-	tests/cli/test_support.py tests/cli/test_view.py
+	tests/cli/test_support.py tests/cli/test_view.py tests/blocks tests/dask_arrays tests/zarr_stores
 
 # Tests that "make test" leaves out are asked for by name.
 SEPARATE := --override-ini=addopts="--import-mode=importlib -ra"
 TWO_AT_A_TIME := --numprocesses 2 --dist worksteal
 MINUTES ?= 5
 
-.PHONY: help demo test test-lowest test-torch test-large test-kernels test-first-calls test-interpreters test-baseline test-browser \
-	test-capi-faults test-capi-sanitizers test-capi-soak bench bench-quick bench-sweep bench-instructions check docs wheel clean
+.PHONY: help demo test test-lowest test-torch test-dask test-dask-large test-large test-kernels test-first-calls \
+	test-interpreters test-baseline test-stock-compiler test-browser test-capi-faults test-capi-sanitizers \
+	test-capi-soak bench bench-quick bench-sweep bench-dask bench-instructions check docs wheel clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -39,12 +41,18 @@ test-lowest: ## tests of all that other packages do for us, with the lowest vers
 	$(LOWEST_PYTHON) tools/lowest.py > $(LOWEST)/constraints.txt
 	@echo "installing the lowest versions into $(LOWEST) ..."
 	@PIP_CONSTRAINT=$(LOWEST)/constraints.txt \
-		$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+		$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,dask]"
 	POOLGRAD_CACHE_DIR=$(CURDIR)/$(LOWEST)/cache $(LOWEST)/bin/python -m pytest $(TWO_AT_A_TIME) $(SEPARATE) \
 		-p no:cacheprovider $(LOWEST_TESTS)
 
 test-torch: $(TORCH_STAMP) ## the tests against torch 2.13.0, which is installed for them
 	$(BIN)/python -m pytest tests/torch_oracle $(SEPARATE)
+
+test-dask: $(DASK_STAMP) ## Dask arrays, also on a cluster of processes that die, and Zarr stores, also damaged ones
+	$(BIN)/python -m pytest tests/dask_arrays tests/zarr_stores $(SEPARATE)
+
+test-dask-large: $(DASK_STAMP) ## six gigabytes through workers of one (three minutes; needs 12 GB of disk and 4 of memory)
+	$(BIN)/python -m pytest tests/dask_large $(SEPARATE) --capture=no
 
 test-large: $(STAMP) ## memory bounds on tensors of gigabytes (needs 8 GB of memory)
 	$(BIN)/python -m pytest tests/large $(SEPARATE)
@@ -87,9 +95,18 @@ bench-sweep: $(BENCH_STAMP) ## 1000 random shapes against torch, other ones each
 bench-quick: $(BENCH_STAMP) ## the same with fewer cases (two minutes), kept apart in quick.json
 	$(BIN)/python -m benchmarks --quick --json $(RESULTS)/quick.json
 
+bench-dask: $(DASK_STAMP) $(BENCH_STAMP) ## Dask against a plain loop over chunks (two minutes); renews the documents' table
+	$(BIN)/python -m benchmarks dask $(RESULTS)/dask.json
+	$(BIN)/python tools/make_docs.py
+
 test-baseline: $(STAMP) ## the kernels' tests with the CPU's features masked to the x86-64 baseline
 	NUMBA_CPU_NAME=x86-64 NUMBA_CPU_FEATURES= $(BIN)/python -m pytest $(TWO_AT_A_TIME) $(SEPARATE) \
 		tests/kernels/test_paths.py tests/kernels/test_max_paths.py tests/kernels/test_half_precision.py
+
+# In a cache of their own: what the usual way compiled would not be compiled again.
+test-stock-compiler: $(STAMP) ## tests of kernels of every family as Numba's stock compiler makes them
+	POOLGRAD_STOCK_COMPILER=1 POOLGRAD_CACHE_DIR=$(CURDIR)/$(VENV)/stock-cache $(BIN)/python -m pytest $(TWO_AT_A_TIME) \
+		$(SEPARATE) tests/kernels/test_forward.py tests/kernels/test_half_precision.py tests/kernels/test_stopping.py
 
 check: $(STAMP) ## style and types
 	$(BIN)/ruff check .
@@ -130,4 +147,9 @@ $(TORCH_STAMP): $(STAMP)
 $(BENCH_STAMP): $(STAMP)
 	@echo "installing torch 2.13.0 and matplotlib into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[bench]"
+	@touch $@
+
+$(DASK_STAMP): $(STAMP)
+	@echo "installing Dask and Zarr into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dask]"
 	@touch $@

@@ -28,6 +28,7 @@ EXAMPLES = """examples:
   python -m benchmarks compare old.json new.json             how times changed between two files
   python -m benchmarks plot mine.json                        draw its plots into docs/
   python -m benchmarks sweep --seed 7 --cases 200            random shapes against torch
+  python -m benchmarks dask mine.json                        Dask against a plain loop over chunks
   python -m benchmarks instructions mine.json                count instructions per element (needs valgrind)
 """
 
@@ -78,6 +79,11 @@ def main(arguments: list[str]) -> int:
             from .instructions import count
 
             Path(name).write_text(json.dumps(count(), indent=1) + "\n", "utf-8")
+            print(f"wrote {name}")
+        case ["dask", name]:
+            from .dask_chunks import measure
+
+            Path(name).write_text(json.dumps(measure(), indent=1) + "\n", "utf-8")
             print(f"wrote {name}")
         case ["sweep", *rest]:
             _sweep(rest)

@@ -264,6 +264,53 @@ def instructions_table(rows: Iterable[Row]) -> str:
     return table(("case", "instructions per element"), ((row["case"], f"{row['per_element']:.2f}") for row in rows))
 
 
+# Workers and megabytes of a chunk that throughput is estimated for, and what is to be pooled.
+WORKERS, LARGE_CHUNKS, TERABYTE_MB = (10, 100), (64, 256, 1024), 1e6
+
+
+def chunks_tables(document: Document) -> str:
+    """Dask against a plain loop over the same chunks, and what follows for more workers."""
+    machine, cores = document["machine"], document["workers"]
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    header = ("chunks of", "chunks", "loop, MB/s", "Dask, MB/s", "Dask / loop", "more per chunk, ms")
+
+    def rows(kind: str) -> Iterable[Iterable[str]]:
+        for row in document[kind]:
+            speeds = [row[side] for side in ("loop_mb_s", "dask_mb_s")]
+            figures = (f"{speeds[0]:.0f}", f"{speeds[1]:.0f}", f"{speeds[1] / speeds[0]:.2f}")
+            yield f"{row['chunk_mb']} MB", str(row["chunks"]), *figures, f"{row['overhead_ms']:.2f}"
+
+    return "\n\n".join(
+        (
+            f"Measured on {machine['cpu']}, {cores} cores; {versions}; {machine['date'][:10]}.",
+            f"From memory, {cores} threads of one process:",
+            table(header, rows("memory")),
+            f"From store to store, uncompressed and in the system's cache, {cores} workers of one thread:",
+            table(header, rows("stores")),
+            _estimate(document),
+        )
+    )
+
+
+def _estimate(document: Document) -> str:
+    """More workers: each as fast as here, and no more chunks than a scheduler starts."""
+    largest = max(document["stores"], key=lambda row: row["chunk_mb"])
+    each, seconds = largest["dask_mb_s"] / document["workers"], document["seconds_per_task"]
+    rows = []
+    for workers in (document["workers"], *WORKERS):
+        for megabytes in LARGE_CHUNKS:
+            by_workers, by_scheduler = workers * each, megabytes / seconds
+            speed, who = min((by_workers, "workers"), (by_scheduler, "scheduler"))
+            figures = (f"{speed / 1e3:.1f}", who, f"{TERABYTE_MB / speed:.0f} s")
+            rows.append((str(workers), f"{megabytes} MB", *figures))
+    told = (
+        "Estimated from that, if storage and network deliver: a worker of one thread pools "
+        f"{each:.0f} MB/s from store to store, and a chunk that is hardly there takes {1e3 * seconds:.1f} ms, "
+        "the scheduler's and the workers' share of these cores together."
+    )
+    return f"{told}\n\n{table(('workers', 'chunks of', 'GB/s', 'limited by', 'a terabyte'), rows)}"
+
+
 def machine_line(document: Document, words: Words) -> str:
     machine = document["machine"]
     line = words.machine.format(

@@ -13,7 +13,20 @@ PACKAGE = Path(poolgrad.__file__).parent
 # Each imports only what stands before it, and itself.
 LAYERS = (
     *("base", "kernels", "contract", "plans", "arrays", "run", "operators"),
-    *("functional", "masks", "torch", "acl", "capi", "precision", "cases", "plugins", "selftest", "cli"),
+    *(
+        "functional",
+        "masks",
+        "blocks",
+        "torch",
+        "dask",
+        "acl",
+        "capi",
+        "precision",
+        "cases",
+        "plugins",
+        "selftest",
+        "cli",
+    ),
 )
 # The package itself is what all of them are: its version is everybody's.
 ROOT = ""

@@ -24,6 +24,7 @@ from benchmarks.tables import (  # noqa: E402
     CHINESE,
     ENGLISH,
     c_interface_cost,
+    chunks_tables,
     details,
     instructions_table,
     speed,
@@ -33,7 +34,7 @@ from benchmarks.tables import (  # noqa: E402
 )
 
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
-INSTRUCTIONS, SWEEP = RESULTS.with_name("instructions.json"), RESULTS.with_name("sweep.json")
+INSTRUCTIONS, SWEEP, DASK = (RESULTS.with_name(f"{name}.json") for name in ("instructions", "sweep", "dask"))
 # Around a generated part, in a document and in a program.
 MARKS = {".md": ("<!-- generated: {} -->", "<!-- end -->"), ".py": ("# generated: {}", "# end")}
 SOURCES = ROOT / "src" / "poolgrad"
@@ -202,7 +203,9 @@ def documents() -> dict[Path, str]:
     comparing = ROOT / "docs" / "compare.md"
     c_interface = ROOT / "docs" / "capi.md"
     plugins, ttk = ROOT / "docs" / "plugins.md", SOURCES / "plugins" / "ttk.py"
-    measured, counted, swept = (json.loads(path.read_text("utf-8")) for path in (RESULTS, INSTRUCTIONS, SWEEP))
+    kept = (RESULTS, INSTRUCTIONS, SWEEP, DASK)
+    measured, counted, swept, chunked = (json.loads(path.read_text("utf-8")) for path in kept)
+    large = ROOT / "docs" / "larger-than-memory.md"
     deviations = ROOT / "DEVIATIONS.md"
     return {
         deviations: filled(deviations, slips=slips(), rows=our_rows()),
@@ -229,6 +232,7 @@ def documents() -> dict[Path, str]:
         comparing: filled(comparing, thresholds=thresholds()),
         c_interface: filled(c_interface, capi=c_interface_cost(measured, ENGLISH)),
         plugins: filled(plugins, ir=graph_operators()),
+        large: filled(large, dask=chunks_tables(chunked)),
         ttk: filled(ttk, spec=test_spec()),
         ROOT / "docs" / "contract.md": contract_page(),
         SOURCES / "functional.py": functions(),

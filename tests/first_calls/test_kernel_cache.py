@@ -205,6 +205,38 @@ def test_another_processor_compiles_its_own_kernels(warm_cache: Path, tmp_path: 
         assert "0.25" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "wish"),
+    [
+        ("NUMBA_CACHE_DIR", "/dev/null/nowhere"),  # where the user's functions are kept
+        ("NUMBA_CPU_NAME", "no such processor"),  # LLVM says that it takes it for a plain one
+        ("NUMBA_CPU_FEATURES", "+nosuch"),
+        ("NUMBA_DEBUGINFO", "1"),
+        ("NUMBA_BOUNDSCHECK", "1"),
+    ],
+)
+def test_other_wishes_are_granted(tmp_path: Path, name: str, wish: str) -> None:
+    done = python(CALL, POOLGRAD_CACHE_DIR=str(tmp_path), **{name: wish})
+    assert done.returncode == 0, done.stderr
+    assert "0.25" in done.stdout
+    assert "not kept" not in done.stderr
+
+
+def test_slow_code_is_for_those_who_asked_for_it(warm_cache: Path, tmp_path: Path) -> None:
+    shutil.copytree(warm_cache, tmp_path, dirs_exist_ok=True)
+    for environment, compiles in (({"NUMBA_OPT": "1"}, 1), ({"NUMBA_OPT": "1"}, 0), ({}, 0)):
+        done = python(CALL, POOLGRAD_CACHE_DIR=str(tmp_path), **environment)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("compiling") == compiles
+        assert "0.25" in done.stdout
+
+
+def test_features_that_llvm_would_die_of_are_an_error(tmp_path: Path) -> None:
+    done = python(CALL, POOLGRAD_CACHE_DIR=str(tmp_path), NUMBA_CPU_FEATURES="avx2")
+    assert done.returncode == 1
+    assert done.stderr.endswith("commas between, such as +avx2,-avx512f; got 'avx2'.\n")
+
+
 def test_many_processes_start_at_once(warm_cache: Path, tmp_path: Path) -> None:
     """All compile what is not there yet and come out right, and what they leave behind serves the next one."""
     shutil.copytree(warm_cache, tmp_path, dirs_exist_ok=True)

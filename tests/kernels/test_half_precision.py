@@ -41,13 +41,13 @@ def interesting_floats() -> Bits:
 ALL_HALVES = np.arange(2**16, dtype=np.uint16)
 TO_FLOAT = {
     "chosen": halves.half_to_float,
-    "hardware": halves.number_intrinsic(halves.widen_half, types.uint16, types.float32),
-    "integers": halves.number_intrinsic(halves.widen_half_by_integers, types.uint16, types.float32),
+    "hardware": halves.number_instruction(halves.widen_half, types.uint16, types.float32),
+    "integers": halves.number_instruction(halves.widen_half_by_integers, types.uint16, types.float32),
 }
 FROM_FLOAT = {
     "chosen": halves.float_to_half,
-    "hardware": halves.number_intrinsic(halves.narrow_half, types.float32, types.uint16),
-    "integers": halves.number_intrinsic(halves.narrow_half_by_integers, types.float32, types.uint16),
+    "hardware": halves.number_instruction(halves.narrow_half, types.float32, types.uint16),
+    "integers": halves.number_instruction(halves.narrow_half_by_integers, types.float32, types.uint16),
 }
 HERE = ["chosen", "integers"] + (["hardware"] if halves.target_has_half_conversion() else [])
 

@@ -7,10 +7,9 @@ from importlib import import_module
 
 import llvmlite.binding as llvm
 import pytest
-from numba import njit
 
 from poolgrad.kernels import _module_of
-from poolgrad.kernels.jit.compiling import COMMON_OPTIONS, KernelCompiler
+from poolgrad.kernels.jit.compiling import kernel_to_compile
 from poolgrad.kernels.jit.memory import inlined_piece, piece_named
 from poolgrad.kernels.runtime.runner import kernel_signature
 
@@ -32,8 +31,7 @@ def test_arm64(name: str, special: set[str]) -> None:
     """No instruction is named that only one processor has, and the code compiles for arm64 to instructions of its own:
     pairs stored past the caches, half precision, a prefetch. It is not run here."""
     function = getattr(import_module(f"poolgrad.kernels.{_module_of(name)}"), name)
-    options = {**COMMON_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    compiled = njit(pipeline_class=KernelCompiler, **options)(function)
+    compiled = kernel_to_compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
     compiled.compile(kernel_signature(function.__code__.co_argcount - 6, "float32"))
     (code,) = compiled.inspect_llvm().values()
     assert not re.findall(r"llvm\.(x86|aarch64|arm)\.", code)
@@ -64,7 +62,7 @@ def test_a_piece_is_inlined_only_if_it_says_so() -> None:
     def kernel(number: int) -> int:
         return inlined(number)  # type: ignore[no-any-return]
 
-    compiled = njit(pipeline_class=KernelCompiler, **COMMON_OPTIONS)(kernel)
+    compiled = kernel_to_compile(kernel)
     compiled.compile("int64(int64)")
     assert compiled(20) == 42
     for made, is_inlined in ((plain, False), (inlined, True)):

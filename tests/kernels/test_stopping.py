@@ -18,7 +18,7 @@ from planning import Planning
 
 import poolgrad
 from poolgrad.kernels.jit import machine
-from poolgrad.kernels.jit.compiling import KernelCompiler, compiling, to_compile
+from poolgrad.kernels.jit.compiling import compiling, kernel_to_compile
 from poolgrad.kernels.runtime import team
 from poolgrad.kernels.runtime.runner import run_kernel
 from poolgrad.kernels.runtime.stopping import shall_stop, shall_stop_at
@@ -400,7 +400,7 @@ def kernel_caller() -> Any:
         return answer
 
     signature = types.int64(*[types.int64] * 6)
-    dispatcher = to_compile(enter, KernelCompiler, nogil=True)
+    dispatcher = kernel_to_compile(enter, nogil=True)
     with compiling():
         dispatcher.compile(signature)
     return dispatcher.overloads[signature.args].entry_point, dispatcher

@@ -27,7 +27,7 @@ from poolgrad.base.products import ANY
 from poolgrad.base.tensor import Tensor, contiguous_strides
 from poolgrad.contract.engine import prepare
 from poolgrad.kernels.jit import machine
-from poolgrad.kernels.jit.compiling import KernelCompiler, compiling, to_compile
+from poolgrad.kernels.jit.compiling import compiling, kernel_to_compile
 from poolgrad.kernels.jit.memory import write_i64
 from poolgrad.kernels.runtime import team
 from poolgrad.kernels.runtime.runner import kernel_signature
@@ -78,7 +78,7 @@ def complain(records: Any, one: int, two: int, floats: int, integers: int, begin
 @cache
 def machine_code_of(kernel: Callable[..., int]) -> Any:
     signature = kernel_signature(2, "float32")
-    dispatcher = to_compile(kernel, KernelCompiler)
+    dispatcher = kernel_to_compile(kernel)
     with compiling():
         dispatcher.compile(signature)
     return dispatcher.overloads[signature.args]

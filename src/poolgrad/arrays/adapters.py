@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import sys
 from collections.abc import Callable
 from functools import cache, partial
@@ -32,10 +33,24 @@ def describe(value: Any, name: str, format: str, *, output: bool = False) -> Arr
         return _describe_torch(value, name, format, output)
     if hasattr(value, "__dlpack__"):
         return _describe_numpy(_from_dlpack(value, name, output), name, format)
+    got, advice = type(value).__name__, f"Try numpy.asarray({name})."
+    if isinstance(value, tuple | list) and value and all(isinstance(n, int | np.integer) for n in value):
+        got, advice = f"a {got} of integers", f"If that is a shape: pass an array of it, such as numpy.ones({name})."
+    elif hasattr(value, "__dask_graph__") or hasattr(value, "store_path"):
+        got, advice = f"{type(value).__module__}.{got}", f"Try numpy.asarray({name}), which loads all of it."
     raise TypeError(
-        f"{name} must be a NumPy array, a torch CPU tensor or an object with __dlpack__, "
-        f"got {type(value).__name__}. Try numpy.asarray({name})."
+        f"{name} must be a NumPy array, a torch CPU tensor or an object with __dlpack__, got {got}. {advice}"
     )
+
+
+def describe_without_memory(value: Any, name: str, format: str, *, output: bool = False) -> Array:
+    """The same of something that has a type and a shape, and perhaps no memory: in C order, wherever it is."""
+    try:
+        dtype, shape = np.dtype(value.dtype), tuple(operator.index(size) for size in value.shape)
+    except (AttributeError, TypeError, ValueError):
+        raise TypeError(f"{name} must have a dtype and a shape that are known, got {type(value).__name__}.") from None
+    kind = _numpy_dtype(dtype)
+    return Array(Tensor(kind, shape, contiguous_strides(shape, kind.itemsize), format), 0, value)
 
 
 def as_numpy(value: Any, name: str) -> Any:

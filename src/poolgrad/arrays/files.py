@@ -115,6 +115,17 @@ def create_array(path: str | os.PathLike[str], dtype: DTypeLike, shape: Sequence
         yield _new_map(temporary, suffix, contents)
 
 
+def map_unfinished(path: Path, suffix: str, dtype: DTypeLike, shape: Sequence[int]) -> NDArray[Any]:
+    """The array of a file that gets its name when it is complete: a new one, or what an earlier run has left of it."""
+    contents = _Contents(_wanted_dtype(path, dtype), _possible(path, shape), False, 0)
+    if not path.exists():
+        _look_at_place(path, contents.nbytes)
+        return _new_map(path, suffix, contents)
+    with open(path, "rb+") as file:
+        offset = _npy_contents(path, file).offset if suffix == ".npy" else 0
+        return np.memmap(file, contents.dtype, "r+", offset, contents.shape)
+
+
 @contextmanager
 def whole_file(path: str | os.PathLike[str], nbytes: int = 0) -> Iterator[Path]:
     """A name beside ``path`` for a new file of about so many bytes, which gets its own name when the block ends.

@@ -31,8 +31,10 @@ class AclnnError(ValueError):
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions cross process borders by pickling; keyword-only arguments need a helping hand.
         facts = {name: getattr(self, name) for name in ("status", "operator", "parameter", "product")}
-        return partial(type(self), **facts), (str(self),)
+        return partial(type(self), **facts), (str(self),), vars(self)
 
 
 class IndexRangeError(AclnnError):
     """An index that points outside its plane; status 507015, found while the kernel runs."""
+
+    place: int | None = None  # of its output among all, in the order of planes, rows and columns; where it was raised

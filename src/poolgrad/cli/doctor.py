@@ -17,7 +17,12 @@ from rich.table import Table
 from .terminal import NO, AsJson, errors, print_json, progress, screen
 
 NEEDED = ("numpy", "numba", "llvmlite", "ml_dtypes", "typer", "rich")
-OPTIONAL = {"torch": "torch tensors, autograd", "matplotlib": "poolgrad view"}
+OPTIONAL = {
+    "torch": "torch tensors, autograd",
+    "dask": "Dask arrays",
+    "zarr": "Zarr stores",
+    "matplotlib": "poolgrad view",
+}
 FEATURES = ("f16c", "fma", "avx", "avx2", "avx512f", "neon")
 
 

@@ -18,8 +18,11 @@ from .terminal import AsJson, BadInput, percentage, print_json, screen
 if TYPE_CHECKING:
     from ..cases.model import Case
 
-OUT_HELP = "Write the result to this .npy or .bin file; of several results, one for each in their order."
-FILE = "an .npy file, or a .bin file with --dtype and --shape"
+OUT_HELP = (
+    "Write the result to this .npy or .bin file, or .zarr store; of several results, one for each in their order."
+)
+FILE = "an .npy file, a .zarr store, or a .bin file with --dtype and --shape"
+FILL_HELP = "Take chunks that a Zarr store lacks for its fill value; if absent, such a store is refused as damaged."
 
 
 def _described(parameter: Parameter) -> tuple[str, str] | None:
@@ -27,7 +30,7 @@ def _described(parameter: Parameter) -> tuple[str, str] | None:
         return None  # all of them are --out
     if parameter.read:
         return "FILE", f"{parameter.help[:-1]}: {FILE}."
-    return "SHAPE|FILE", f"{parameter.help[:-1]}: its shape, or its .npy file."
+    return "SHAPE|FILE", f"{parameter.help[:-1]}: its shape, or its file."
 
 
 @takes_call(_described)
@@ -36,6 +39,7 @@ def run(
     out: Annotated[list[Path], terminal.option("--out", "-o", metavar="FILE", help=OUT_HELP)],
     words: dict[str, Any],
     product: ProductName = None,
+    fill_missing: Annotated[bool, terminal.option("--fill-missing", help=FILL_HELP)] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute one call on files: the golden result.
@@ -43,9 +47,14 @@ def run(
     Files are mapped into memory, and the result appears under its name when it is complete. If the contract refuses the
     call, the reason is printed, nothing is written, and the exit code is 1.
 
+    Large files and Zarr stores are read and written in blocks, so that they may be larger than memory. Such a run may
+    be stopped at any time; the same command goes on where it stopped.
+
     Examples:
 
     `poolgrad run MaxPool2dWithIndices --x x.npy --kernel-size 2 -o values.npy -o indices.npy`
+
+    `poolgrad run AvgPool2d --x images.zarr --kernel-size 3 --stride 2 --padding 1 -o pooled.zarr`
 
     `poolgrad run AvgPool2dBackward --grad-output g.npy --x-shape 1,16,4,4 --kernel-size 4 -o golden.npy`
 
@@ -53,15 +62,21 @@ def run(
     --indices i.npy --x-shape 1,16,4,4 --kernel-size 2 --product "Ascend 950" -o golden.bin`
     """
     op, where = operator_named(operator), product_named(product)
-    line = Line(op, **words)
+    line = Line(op, **words, fill_missing=fill_missing)
     case = line.case(where)
     files = _files(line, out)
     for parameter in op.inputs:
         if parameter.read and case.tensors[parameter.name] is not None and parameter.name not in line.arrays:
             got = repr(line.tensors[parameter.python_name]) if parameter.python_name in line.tensors else "none"
             raise BadInput(f"{option(parameter)}: expected {FILE}, got {got}")
+    from .streaming import is_streamed, stream
+
     with accepted(case, as_json) as data:
-        results = _compute(case, line.arrays, files)
+        if is_streamed(case, line.arrays, files):
+            named = {p.name: line.tensors[p.python_name] for p in op.inputs if p.name in line.arrays}
+            results = stream(case, line.arrays, named, files)
+        else:
+            results = _compute(case, line.arrays, files)
     if as_json:
         keys = ("out", "dtype", "shape")
         told = {key: one_or_all(facts) for key, facts in zip(keys, zip(*results, strict=True), strict=True)}

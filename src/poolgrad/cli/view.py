@@ -61,14 +61,17 @@ def view(
     except ImportError as error:
         command = f"{shlex.quote(sys.executable)} -m pip install matplotlib"
         raise BadInput(f"pictures need matplotlib ({error}); run: {command}") from error
+    import numpy as np
+
     from ..arrays.files import whole_file
     from .plane import plane_of
 
     op, where = operator_named(operator), product_named(product)
     line = Line(op, **words)
     case = line.case(where)
+    arrays = {name: np.asarray(array) for name, array in line.arrays.items()}
     with accepted(case, as_json) as data, errors.status("drawing ..."):
-        shown = plane_of(case, line.arrays, integers(plane, "--plane"), seed)
+        shown = plane_of(case, arrays, integers(plane, "--plane"), seed)
         with whole_file(out) as temporary:
             draw(shown, temporary)
     if as_json:

@@ -158,7 +158,7 @@ def load_run_together() -> int:
 
 @cache
 def _load_run_together() -> int:
-    from .jit.cache import compiled_address
+    from .jit.compiling import compiled_address
     from .runtime.team import TOGETHER, run_together
 
     return compiled_address(run_together, TOGETHER)
@@ -166,7 +166,7 @@ def _load_run_together() -> int:
 
 @cache
 def _load_kernel(name: str, compute: str) -> int:
-    from .jit.cache import compiled_address
+    from .jit.compiling import compiled_address
     from .runtime.runner import kernel_signature
 
     function = getattr(import_module(f".{_module_of(name)}", __name__), name)
@@ -180,7 +180,7 @@ def _load(module: str, name: str, integers: int, *, nogil: bool = True) -> Compi
     """A function of integers that returns one."""
     from numba import types
 
-    from .jit.cache import compiled
+    from .jit.compiling import compiled
 
     function = getattr(import_module(f".{module}", __name__), name)
     return compiled(function, types.int64(*[types.int64] * integers), nogil=nogil)

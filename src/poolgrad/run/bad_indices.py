@@ -26,9 +26,10 @@ def mask_error(call: Call, address: int, output: int) -> IndexRangeError:
     return _bad(call, Role.MASK, f": {told}", expected, change)
 
 
-def index_outside(call: Call, role: Role, position: Sequence[int], value: int, change: str) -> IndexRangeError:
+def index_outside(call: Call, role: Role, position: Sequence[int], value: int, change: str = "") -> IndexRangeError:
     """The error for an index outside its plane."""
     sizes = spatial_sizes(call, Role.INPUT)
+    change = change or f"indices of the forward pass over {call.operator.by_role[Role.INPUT].name}"
     told = f"[{', '.join(map(str, position))}] = {value} is outside its plane of {'x'.join(map(str, sizes))}"
     return _bad(call, role, told, f"0 to {math.prod(sizes) - 1}", change)
 

@@ -16,7 +16,9 @@ import numpy as np
 from numpy import ndarray
 
 from ..arrays import adapters
+from ..base.errors import AclnnError
 from ..base.products import ANY, Product, find_product
+from ..base.status import ACLNN_ERR_PARAM_INVALID
 from ..base.tensor import Tensor, contiguous_strides, retyped
 from ..contract.engine import Call, Value, enforce
 from ..contract.operator import Operator
@@ -25,12 +27,13 @@ from ..contract.parameters import Parameter, Role
 from ..kernels.runtime import layout
 from ..kernels.runtime.task import ADDRESSES, APART, ARRAYS, DONE, MAY_OVERLAP
 from ..plans.plan import Plan
-from . import threads
+from . import elsewhere, threads
 from .execute import Task, arrange, index_error
 from .keys import key_of, may_be_kept
 from .prepared import PREPARED, prepared_call
 
 Ints = SupportsIndex | Sequence[SupportsIndex]
+Options = tuple[str | None, str | None, str | None]  # product, data_format, index_dtype
 # Enough for any mistake that deserves the contract's answer about lengths.
 MOST_VALUES = 1000
 
@@ -69,15 +72,21 @@ def call(
     out: Any,
     data_format: str | None = None,
     index_dtype: Any = None,
+    count: int | None = None,
 ) -> Any:
     """The result of an operator on arrays and numbers, both in the order of its parameters.
 
-    ``index_dtype`` is the type of the places that a forward pass finds, if nobody gave arrays for them.
+    ``index_dtype`` is the type of the places that a forward pass finds, if nobody gave arrays for them; ``count`` the
+    number of threads, if it is not what is set.
     """
     if index_dtype is not None:
         index_dtype = adapters.name_of_dtype(index_dtype)
+    if type(out) is list and len(operator.outputs) > 1:
+        out = tuple(out)
     options = (product, data_format, index_dtype)
     key = key_of(operator.name, arrays, numbers + options, out)
+    if count is not None and key is not None:
+        key = (count, *key[1:])
     known = _KNOWN.get(key)
     if known is not None:
         task, (one, two, three), make_results = known
@@ -93,7 +102,7 @@ def call(
             answer = _run_known(task, everything[one], everything[two], everything[three])
         if answer == DONE:
             return result
-    return _call(operator, arrays, numbers, options, out, key)
+    return _call(operator, arrays, numbers, options, out, key, count)
 
 
 def _note_writes(out: Any) -> None:
@@ -118,34 +127,19 @@ def _call(
     operator: Operator,
     arrays: tuple[Any, ...],
     numbers: tuple[Any, ...],
-    options: tuple[str | None, str | None, str | None],
+    options: Options,
     out: Any,
     key: Any,
+    count: int | None,
 ) -> Any:
-    """The whole way."""
-    product, data_format, index_dtype = options
-    if data_format is not None and not isinstance(data_format, str):
-        raise TypeError(f"data_format must be a string such as 'NCHW' or 'NHWC', got {data_format!r}.")
-    format = data_format or operator.default_format
-    values = described_numbers(operator, numbers)
-    wanted = ANY if product is None else find_product(product)
-    given = dict(zip(operator.tensors, arrays + _outputs(operator, out), strict=True))
-    found = {
-        p.name: adapters.describe(value, p.python_name, format, output=p.output)
-        for p, value in given.items()
-        if value is not None and not _is_shape(p, value)
-    }
-    if not data_format:
-        found = {name: _in_usual_format(operator, array) for name, array in found.items()}
-    values |= {p.name: found[p.name].tensor if p.name in found else None for p in operator.tensors}
-    leader = values[operator.inputs[0].name]  # whose type shapes and results have that nobody describes
-    if isinstance(leader, Tensor):
-        for p in operator.inputs:
-            if _is_shape(p, given[p]):
-                values[p.name] = of_shape(given[p], p, leader)
-        _describe_results(operator, wanted, values, index_dtype)
-    count = threads.count_beside(sys.modules["torch"]) if adapters.is_torch(arrays[0]) else threads.count
-    prepared = prepared_call(operator, wanted, values, count)
+    """The whole way, unless the arrays are somebody else's to compute on."""
+    taker = elsewhere.taker_of((*arrays, *(out if isinstance(out, tuple) else (out,))))
+    if taker is not None:
+        return taker(operator, arrays, numbers, options, out)
+    if count is None:
+        count = threads.count_beside(sys.modules["torch"]) if adapters.is_torch(arrays[0]) else threads.count
+    judged, found = described(operator, arrays, numbers, options, out)
+    prepared = prepared_call(operator, judged.product, judged.values, count)
     plan = prepared.plan
     owner = found[operator.inputs[0].name].owner
     make_results = tuple(adapters.maker_of(owner, plan.call.tensor(p)) for p in operator.outputs)
@@ -156,12 +150,63 @@ def _call(
     if out is None:
         out = _made(make_results)
         for p, made in zip(operator.outputs, _outputs(operator, out), strict=True):
-            found[p.name] = adapters.describe(made, p.python_name, format)
+            found[p.name] = adapters.describe(made, p.python_name, operator.default_format)
     elif prepared.task is not None:
         _note_writes(out)
     if prepared.task is not None:
         _run(prepared.task, {name: found[name].address for name in plan.tensors})
     return out
+
+
+def described(
+    operator: Operator,
+    arrays: tuple[Any, ...],
+    numbers: tuple[Any, ...],
+    options: Options,
+    out: Any,
+    describe: Callable[..., adapters.Array] = adapters.describe,
+) -> tuple[Call, dict[str, adapters.Array]]:
+    """A call as the contract sees it, which has not judged it yet, and its arrays by documented names."""
+    product, data_format, index_dtype = options
+    if data_format is not None and not isinstance(data_format, str):
+        raise TypeError(f"data_format must be a string such as 'NCHW' or 'NHWC', got {data_format!r}.")
+    format = data_format or operator.default_format
+    values = described_numbers(operator, numbers)
+    wanted = ANY if product is None else find_product(product)
+    given = dict(zip(operator.tensors, arrays + _outputs(operator, out), strict=True))
+    found = {
+        p.name: describe(value, p.python_name, format, output=p.output)
+        for p, value in given.items()
+        if value is not None and not _is_shape(p, value)
+    }
+    if not data_format:
+        found = {name: _in_usual_format(operator, array) for name, array in found.items()}
+    if index_dtype is not None and out is not None:
+        _refuse_contradiction(operator, found, index_dtype, product)
+    values |= {p.name: found[p.name].tensor if p.name in found else None for p in operator.tensors}
+    leader = values[operator.inputs[0].name]  # whose type shapes and results have that nobody describes
+    if isinstance(leader, Tensor):
+        for p in operator.inputs:
+            if _is_shape(p, given[p]):
+                values[p.name] = of_shape(given[p], p, leader)
+        _describe_results(operator, wanted, values, index_dtype)
+    return Call(operator, wanted, values), found
+
+
+def _refuse_contradiction(
+    operator: Operator, found: Mapping[str, adapters.Array], index_dtype: str, product: str | None
+) -> None:
+    """The type of places may be said twice, and then must be the same."""
+    for p in operator.outputs:
+        if p.role is Role.PLACES and found[p.name].tensor.dtype.name != index_dtype:
+            raise AclnnError(
+                f"{operator.name}: {p.name} in out: expected index_dtype, {index_dtype}; "
+                f"got {found[p.name].tensor.dtype.name}. Leave index_dtype out, or give both the same type.",
+                status=ACLNN_ERR_PARAM_INVALID,
+                operator=operator.name,
+                parameter=p.name,
+                product=product,
+            )
 
 
 def _in_usual_format(operator: Operator, array: adapters.Array) -> adapters.Array:
@@ -172,7 +217,7 @@ def _in_usual_format(operator: Operator, array: adapters.Array) -> adapters.Arra
 
 
 def _outputs(operator: Operator, out: Any) -> tuple[Any, ...]:
-    """The arrays to write to, one for each output; None for those that have to be made."""
+    """The arrays to write to, one for each output; None for those that have to be made. A list is a tuple by now."""
     outputs = operator.outputs
     if len(outputs) == 1:
         return (out,)

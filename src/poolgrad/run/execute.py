@@ -13,6 +13,7 @@ import numpy as np
 from ..base.dtypes import FLOAT64, INT32
 from ..base.errors import IndexRangeError
 from ..base.tensor import as_planes
+from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import layout_of
 from ..kernels import kernel_address, load_run
@@ -127,13 +128,20 @@ def index_error(plan: Plan, tensors: Tensors, place: int) -> IndexRangeError:
     call, by_role = plan.call, plan.call.operator.by_role
     role = Role.INDICES if Role.INDICES in by_role else Role.MASK
     address = tensors[plan.tensors.index(by_role[role].name)]
-    if role is Role.MASK:
-        return mask_error(call, address, place)
-    view, layout = call.tensor(role), layout_of(call)
-    planes = as_planes(view, layout)
-    by_letter = dict(zip("NCDHW", np.unravel_index(place, planes.shape), strict=True))
-    position = [int(by_letter[letter]) for letter in layout[-view.rank :]]
+    error = mask_error(call, address, place) if role is Role.MASK else _error_at(call, address, place)
+    error.place = place
+    return error
+
+
+def _error_at(call: Call, address: int, place: int) -> IndexRangeError:
+    view, position = call.tensor(Role.INDICES), position_of(call, place)
     where = address + sum(i * step for i, step in zip(position, view.strides, strict=True))
     integer = ctypes.c_int32 if view.dtype is INT32 else ctypes.c_int64
-    value, x = integer.from_address(where).value, by_role[Role.INPUT].name
-    return index_outside(call, role, position, value, f"indices of the forward pass over {x}")
+    return index_outside(call, Role.INDICES, position, integer.from_address(where).value)
+
+
+def position_of(call: Call, place: int) -> list[int]:
+    """Where the index of an output stands, which is counted over all of them."""
+    view, layout = call.tensor(Role.INDICES), layout_of(call)
+    by_letter = dict(zip("NCDHW", np.unravel_index(place, as_planes(view, layout).shape), strict=True))
+    return [int(by_letter[letter]) for letter in layout[-view.rank :]]

@@ -1,122 +1,71 @@
-"""How Numba compiles kernels here: piece by piece into LLVM's language, and a whole kernel at once into machine code.
+"""How Numba is asked to compile kernels and their pieces: by a short way, and into a cache, as long as it lets us.
 
-By itself Numba optimises every piece, makes machine code of it that nobody would run, and optimises it again with each
-piece above it. It also looks for much that no piece has: closures, loops to lift out or to run in parallel, expressions
-of arrays. Without all this a first call takes little more than half the time.
+Both (whole_kernels.py, cache.py) are made of private parts of Numba, which change. Without the first its stock compiler
+makes kernels of the same bits in 1.4 to 3 times the time; without the second every process compiles its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
+from numba import njit
 from numba.core import config
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase
-from numba.core.compiler_machinery import PassManager
-from numba.core.registry import CPUDispatcher
-from numba.core.typed_passes import (
-    AnnotateTypes,
-    IRLegalization,
-    NativeLowering,
-    NoPythonBackend,
-    NopythonTypeInference,
-    PreLowerStripPhis,
-)
-from numba.core.untyped_passes import (
-    DeadBranchPrune,
-    FixupArgs,
-    GenericRewrites,
-    IRProcessing,
-    ReconstructSSA,
-    TranslateByteCode,
-)
+from numba.core.compiler import Compiler
+from numba.core.errors import NumbaError
+
+from ...base.cache_directory import cache_directory, can_be_written
+
+if not all(word.startswith(("+", "-")) for word in (config.CPU_FEATURES or "").split(",") if word):
+    _expected = "features with + or - in front and commas between, such as +avx2,-avx512f"  # LLVM would end the process
+    raise ValueError(f"NUMBA_CPU_FEATURES: expected {_expected}; got {config.CPU_FEATURES!r}.")
 
 # Dividing by zero is not an exception here: the check would keep loops from being vectorised. Nothing is allocated, so
 # there are no references to count.
-COMMON_OPTIONS = {"error_model": "numpy", "_nrt": False}
-
-# What Numba does for any function, in its order.
-_PASSES = (
-    TranslateByteCode,
-    FixupArgs,
-    IRProcessing,
-    DeadBranchPrune,
-    GenericRewrites,
-    ReconstructSSA,
-    NopythonTypeInference,
-    PreLowerStripPhis,
-    IRLegalization,
-    AnnotateTypes,
-    NativeLowering,
-    NoPythonBackend,
-)
+_OPTIONS = {"error_model": "numpy", "_nrt": False}
 
 
-class _KernelLibrary(JITCodeLibrary):
-    """Code with all the pieces that it is made of."""
+@cache
+def short_way() -> Any:
+    """The module that knows it, or None if this Numba does not have the parts, or if POOLGRAD_STOCK_COMPILER is set.
 
-    def finalize(self) -> None:
-        # LLVM links only what was asked for by then, so that a piece comes before what it needs.
-        found: dict[Any, None] = {}
-        _find_all_below(self, found)
-        self._linking_libraries = list(reversed(found))
-        super().finalize()
+    It is asked when the first piece is compiled, since trying it out takes a moment.
+    """
+    if os.environ.get("POOLGRAD_STOCK_COMPILER"):
+        return None
+    try:
+        from . import whole_kernels
 
-
-class _PieceLibrary(JITCodeLibrary):
-    """Code that waits for its kernel: no machine code is made of it alone."""
-
-    def finalize(self) -> None:
-        self._finalized = True
-
-    def get_pointer_to_function(self, name: str) -> int:
-        return 0
-
-    @property
-    def codegen(self) -> _PieceLibrary:
-        """Numba wants to write the address of a function's Python environment into machine code."""
-        return self
-
-    def set_env(self, name: str, environment: Any) -> None:
-        """There is none to write it into, and no piece uses Python's objects."""
+        whole_kernels.try_out(**_OPTIONS)
+    except Exception:  # noqa: BLE001 - names, parameters and promises of private parts change in any way
+        return None
+    return whole_kernels
 
 
-def _find_all_below(library: Any, found: dict[Any, None]) -> None:
-    """What a library needs, once each, and after what that needs in turn."""
-    for each in library._linking_libraries:
-        if each not in found:
-            if isinstance(each, _PieceLibrary):
-                _find_all_below(each, found)
-            found[each] = None
+def _kernel_compiler(*parts: Any) -> Any:
+    way = short_way()
+    return way.KernelCompiler(*parts) if way else Compiler(*parts)
 
 
-class KernelCompiler(CompilerBase):
-    """For what is called from outside: it ends as machine code."""
-
-    library: type[JITCodeLibrary] = _KernelLibrary
-
-    def define_pipelines(self) -> list[Any]:
-        self.state.library = self.library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
-        self.state.library.enable_object_caching()
-        manager = PassManager("kernel")
-        for each in _PASSES:
-            manager.add_pass(each, each.name())
-        manager.finalize()
-        return [manager]
+def _piece_compiler(*parts: Any) -> Any:
+    way = short_way()
+    return way.PieceCompiler(*parts) if way else Compiler(*parts)
 
 
-class PieceCompiler(KernelCompiler):
-    """For what kernels are made of: it ends as code that is linked into them."""
+def kernel_to_compile(function: Any, **options: bool) -> Any:
+    """What ``numba.njit`` makes of a function that is called from outside: it ends as machine code."""
+    with compiling():
+        return njit(function, pipeline_class=_kernel_compiler, **_OPTIONS, **options)
 
-    library = _PieceLibrary
 
-
-def to_compile(function: Any, compiler: type[KernelCompiler], **options: bool) -> Any:
-    """What ``numba.njit`` makes of a function, also where NUMBA_DISABLE_JIT is set."""
-    targetoptions = {**COMMON_OPTIONS, "nopython": True, **options}
-    return CPUDispatcher(function, targetoptions=targetoptions, pipeline_class=compiler)
+def piece_to_compile(function: Any, **options: bool) -> Any:
+    """Of one that kernels are made of."""
+    with compiling():
+        return njit(function, pipeline_class=_piece_compiler, **_OPTIONS, **options)
 
 
 @contextmanager
@@ -133,3 +82,63 @@ def compiling() -> Iterator[None]:
     finally:
         for name, wish in wishes.items():
             setattr(config, name, wish)
+
+
+_told = False
+
+
+def tell(what: str, unkept: str = "") -> None:
+    """Say what is being compiled, and why it is not kept. Of what is no kernel, and takes a moment, only if nothing was
+    told before."""
+    global _told
+    if what or not _told:
+        _told = True
+        where = cache_directory()
+        if not unkept and not can_be_written(where):
+            unkept = f"{where} can't be written"
+        kept = f"{unkept}, so it is not kept" if unkept else f"it is kept in {where}"
+        what = f"the kernel {what}" if what else "what calls kernels"
+        print(f"poolgrad: compiling {what} for this CPU, some seconds; {kept}", file=sys.stderr, flush=True)
+
+
+# Machine code lives as long as its dispatcher, and addresses of it are handed out.
+_COMPILED: list[Any] = []
+
+
+def compiled(function: Callable[..., Any], signature: Any, *, nogil: bool = True) -> tuple[Callable[..., Any], int]:
+    """``function`` compiled for one signature, from the cache or made now: to call from Python, and its address.
+
+    What Python gets is Numba's own wrapper of the machine code. The dispatcher would look for the signature that fits,
+    which takes longer than a small kernel.
+    """
+    result = _compile(function, signature, "", nogil=nogil)
+    return result.entry_point, _address(result)
+
+
+def compiled_address(function: Callable[..., Any], signature: Any, what: str = "") -> int:
+    """The same, for compiled code only; ``what`` is the name of a kernel, to tell people of."""
+    return _address(_compile(function, signature, what, no_cpython_wrapper=True, no_cfunc_wrapper=True))
+
+
+def _address(result: Any) -> int:
+    address: int = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+    return address
+
+
+def _compile(function: Callable[..., Any], signature: Any, what: str, **options: bool) -> Any:
+    dispatcher = kernel_to_compile(function, **options)
+    with compiling():
+        try:
+            from .cache import KernelCache
+
+            dispatcher._cache = KernelCache(function, signature, what)
+            dispatcher.compile(signature)
+        except NumbaError:  # of the kernel itself
+            raise
+        except Exception as error:  # noqa: BLE001
+            tell(what, f"this version of Numba has no place for it ({type(error).__name__}: {error})")
+            dispatcher = kernel_to_compile(function, **options)
+            dispatcher.compile(signature)
+    dispatcher.disable_compile()
+    _COMPILED.append(dispatcher)
+    return dispatcher.overloads[signature.args]

@@ -13,11 +13,11 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core import config
-from numba.extending import intrinsic
 
 from ..record import LANES
+from .instructions import instruction, storing
 from .matching import integers
-from .vectors import Vector, pointer_to
+from .vectors import loading_eight, pointer_to, store_past_caches
 
 _FLOAT, _SHORT, _INT = ir.FloatType(), ir.IntType(16), ir.IntType(32)
 Convert = Callable[[ir.IRBuilder, ir.Value], ir.Value]
@@ -120,67 +120,45 @@ else:
 OF_HALVES, OF_BFLOATS = (_widen, _narrow), (_widen_bfloat, _narrow_bfloat)
 
 
-def number_intrinsic(convert: Convert, source: types.Type, target: types.Type) -> Any:
-    @intrinsic
-    def converted(typing_context: Any, value: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            return convert(builder, args[0])
-
-        return target(source), generate
-
-    return converted
+def number_instruction(convert: Convert, source: types.Type, target: types.Type) -> Any:
+    return instruction(target(source))(convert)
 
 
-half_to_float = number_intrinsic(_widen, types.uint16, types.float32)
-float_to_half = number_intrinsic(_narrow, types.float32, types.uint16)
-bfloat_to_float = number_intrinsic(_widen_bfloat, types.uint16, types.float32)
-float_to_bfloat = number_intrinsic(_narrow_bfloat, types.float32, types.uint16)
+half_to_float = number_instruction(_widen, types.uint16, types.float32)
+float_to_half = number_instruction(_narrow, types.float32, types.uint16)
+bfloat_to_float = number_instruction(_widen_bfloat, types.uint16, types.float32)
+float_to_bfloat = number_instruction(_narrow_bfloat, types.float32, types.uint16)
 
 
 def _vector_loader(convert: Convert) -> Any:
-    @intrinsic
-    def load(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
-        vector = Vector(unit)
+    def load(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, unit: ir.Value) -> ir.Value:
+        pointer = pointer_to(builder, base, index, _SHORT, ir.VectorType(_SHORT, LANES))
+        value = convert(builder, builder.load(pointer, align=1))
+        return value if unit.type == _FLOAT else builder.fpext(value, ir.VectorType(unit.type, LANES))
 
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            stored = ir.VectorType(_SHORT, LANES)
-            value = convert(builder, builder.load(pointer_to(builder, args[0], args[1], _SHORT, stored), align=1))
-            return builder.fpext(value, context.get_value_type(vector)) if unit is types.float64 else value
-
-        return vector(types.int64, types.int64, unit), generate
-
-    return load
+    return instruction(loading_eight)(load)
 
 
 def _vector_storer(convert: Convert, *, streaming: bool = False) -> Any:
-    @intrinsic
-    def store(typing_context: Any, base: types.Type, index: types.Type, vector: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            value = args[2]
-            if vector.element is types.float64:
-                value = builder.fptrunc(value, ir.VectorType(_FLOAT, LANES))
-            stored = convert(builder, value)
-            pointer = pointer_to(builder, args[0], args[1], _SHORT, stored.type)
-            written = builder.store(stored, pointer, align=16 if streaming else 1)
-            if streaming:
-                written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT, 1)]))
-            return context.get_dummy_value()
+    def store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Value) -> None:
+        if vector.type.element != _FLOAT:
+            vector = builder.fptrunc(vector, ir.VectorType(_FLOAT, LANES))
+        stored = convert(builder, vector)
+        pointer = pointer_to(builder, base, index, _SHORT, stored.type)
+        if streaming:
+            store_past_caches(builder, stored, pointer, 16)
+        else:
+            builder.store(stored, pointer, align=1)
 
-        return types.void(types.int64, types.int64, vector), generate
-
-    return store
+    return instruction(storing)(store)
 
 
 def _pair_maker(convert: Convert) -> Any:
-    @intrinsic
-    def make_pairs(typing_context: Any, vector: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            bits = builder.zext(convert(builder, args[0]), ir.VectorType(_INT, LANES))
-            return builder.or_(bits, _binary(builder, "shl", bits, 16))
+    def make_pairs(builder: ir.IRBuilder, vector: ir.Value) -> ir.Value:
+        bits = builder.zext(convert(builder, vector), ir.VectorType(_INT, LANES))
+        return builder.or_(bits, _binary(builder, "shl", bits, 16))
 
-        return integers(vector), generate
-
-    return make_pairs
+    return instruction(lambda vector: integers(vector))(make_pairs)
 
 
 # Each of eight float32 numbers rounded, twice, in one 32-bit integer.

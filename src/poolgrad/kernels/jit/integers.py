@@ -10,14 +10,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from ..record import LANES
+from .instructions import instruction, loading, storing
 from .memory import pointer_at
-from .vectors import Vector, pointer_to
-
-_FLOAT = ir.FloatType()
+from .vectors import Vector, loading_eight, pointer_to, width
 
 
 class Integers(NamedTuple):
@@ -34,7 +31,7 @@ def _lanes(kind: ir.Type) -> ir.Type:
     """The integers whose bits a value or a vector of the compute type holds."""
     if isinstance(kind, ir.VectorType):
         return ir.VectorType(_lanes(kind.element), kind.count)
-    return ir.IntType(32 if kind == _FLOAT else 64)
+    return ir.IntType(width(kind))
 
 
 def _constant(kind: ir.Type, number: int) -> ir.Constant:
@@ -60,65 +57,38 @@ def integers(bits: int, signed: bool) -> Integers:
         low = _constant(wide, least)
         return builder.trunc(builder.select(builder.icmp_signed(">", value, low), value, low), narrow)
 
-    @intrinsic
-    def load(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
-        vector = Vector(unit)
+    @instruction(loading_eight)
+    def load(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, unit: ir.Value) -> ir.Value:
+        pointer = pointer_to(builder, base, index, stored, ir.VectorType(stored, LANES))
+        return widened(builder, builder.load(pointer, align=1), ir.VectorType(unit.type, LANES))
 
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            pointer = pointer_to(builder, args[0], args[1], stored, ir.VectorType(stored, LANES))
-            return widened(builder, builder.load(pointer, align=1), context.get_value_type(vector))
+    @instruction(storing)
+    def store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Value) -> None:
+        value = narrowed(builder, vector)
+        builder.store(value, pointer_to(builder, base, index, stored, value.type), align=1)
 
-        return vector(types.int64, types.int64, unit), generate
+    @instruction(loading)
+    def read(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value, unit: ir.Value) -> ir.Value:
+        return widened(builder, builder.load(pointer_at(builder, base, offset, stored), align=1), unit.type)
 
-    @intrinsic
-    def store(typing_context: Any, base: types.Type, index: types.Type, vector: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            value = narrowed(builder, args[2])
-            builder.store(value, pointer_to(builder, args[0], args[1], stored, value.type), align=1)
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64, vector), generate
-
-    @intrinsic
-    def read(typing_context: Any, base: types.Type, offset: types.Type, unit: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            value = builder.load(pointer_at(builder, args[0], args[1], stored), align=1)
-            return widened(builder, value, context.get_value_type(unit))
-
-        return unit(types.int64, types.int64, unit), generate
-
-    @intrinsic
-    def write(typing_context: Any, base: types.Type, offset: types.Type, value: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            builder.store(narrowed(builder, args[2]), pointer_at(builder, args[0], args[1], stored), align=1)
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64, value), generate
+    @instruction(storing)
+    def write(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value, value: ir.Value) -> None:
+        builder.store(narrowed(builder, value), pointer_at(builder, base, offset, stored), align=1)
 
     return Integers(load, store, read, write)
 
 
-@intrinsic
-def larger_integers(typing_context: Any, best: types.Type, value: types.Type) -> Any:
+@instruction(lambda best, value: best(best, value))
+def larger_integers(builder: ir.IRBuilder, best: ir.Value, value: ir.Value) -> ir.Value:
     """The larger one in each lane."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        best, value = args
-        wide = _lanes(best.type)
-        takes = builder.icmp_signed(">", builder.bitcast(value, wide), builder.bitcast(best, wide))
-        return builder.select(takes, value, best)
-
-    return best(best, value), generate
+    wide = _lanes(best.type)
+    takes = builder.icmp_signed(">", builder.bitcast(value, wide), builder.bitcast(best, wide))
+    return builder.select(takes, value, best)
 
 
-@intrinsic
-def least_integers(typing_context: Any, unit: types.Type) -> Any:
+@instruction(lambda unit: Vector(unit)(unit))
+def least_integers(builder: ir.IRBuilder, unit: ir.Value) -> ir.Value:
     """Eight times the least integer that a lane holds."""
-    vector = Vector(unit)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        kind = context.get_value_type(vector)
-        wide = _lanes(kind)
-        return builder.bitcast(_constant(wide, -(2 ** (wide.element.width - 1))), kind)
-
-    return vector(unit), generate
+    kind = ir.VectorType(unit.type, LANES)
+    wide = _lanes(kind)
+    return builder.bitcast(_constant(wide, -(2 ** (wide.element.width - 1))), kind)

@@ -10,11 +10,11 @@ import sys
 import time
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+
+from .instructions import IS_ARM, IS_X86, call_named, instruction
 
 _ORDER, _ALIGN = "seq_cst", 8
 _i64, _i32 = ir.IntType(64), ir.IntType(32)
@@ -24,87 +24,52 @@ def _place(builder: ir.IRBuilder, address: ir.Value) -> ir.Value:
     return builder.inttoptr(address, _i64.as_pointer())
 
 
-@intrinsic
-def atomic_read(typing_context: Any, address: types.Type) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return builder.load_atomic(_place(builder, args[0]), _ORDER, _ALIGN)
-
-    return types.int64(types.int64), generate
+@instruction(types.int64(types.int64))
+def atomic_read(builder: ir.IRBuilder, address: ir.Value) -> ir.Value:
+    return builder.load_atomic(_place(builder, address), _ORDER, _ALIGN)
 
 
-@intrinsic
-def atomic_write(typing_context: Any, address: types.Type, value: types.Type) -> Any:
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        builder.store_atomic(args[1], _place(builder, args[0]), _ORDER, _ALIGN)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), generate
+@instruction(types.void(types.int64, types.int64))
+def atomic_write(builder: ir.IRBuilder, address: ir.Value, value: ir.Value) -> None:
+    builder.store_atomic(value, _place(builder, address), _ORDER, _ALIGN)
 
 
 def _updater(operation: str) -> Any:
-    @intrinsic
-    def update(typing_context: Any, address: types.Type, value: types.Type) -> Any:
-        """Returns what was there before."""
-
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            return builder.atomic_rmw(operation, _place(builder, args[0]), args[1], _ORDER)
-
-        return types.int64(types.int64, types.int64), generate
-
-    return update
+    """What returns what was there before."""
+    return instruction(types.int64(types.int64, types.int64))(
+        lambda builder, address, value: builder.atomic_rmw(operation, _place(builder, address), value, _ORDER)
+    )
 
 
-atomic_add = _updater("add")
-atomic_unsigned_min = _updater("umin")
+atomic_add, atomic_unsigned_min = _updater("add"), _updater("umin")
 
 
-@intrinsic
-def atomic_replace(typing_context: Any, address: types.Type, expected: types.Type, value: types.Type) -> Any:
+@instruction(types.int64(types.int64, types.int64, types.int64))
+def atomic_replace(builder: ir.IRBuilder, address: ir.Value, expected: ir.Value, value: ir.Value) -> ir.Value:
     """Write ``value`` where ``expected`` stands; returns what stood there."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        pair = builder.cmpxchg(_place(builder, args[0]), args[1], args[2], _ORDER, _ORDER)
-        return builder.extract_value(pair, 0)
-
-    return types.int64(types.int64, types.int64, types.int64), generate
+    return builder.extract_value(builder.cmpxchg(_place(builder, address), expected, value, _ORDER, _ORDER), 0)
 
 
-@intrinsic
-def pause(typing_context: Any) -> Any:
+@instruction(types.void())
+def pause(builder: ir.IRBuilder) -> None:
     """Tell the core that this is a loop that waits, where it has an instruction for that."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        target = llvm.get_process_triple()
-        if target.startswith("x86_64"):
-            kind = ir.FunctionType(ir.VoidType(), [])
-            builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause"), [])
-        elif target.startswith(("aarch64", "arm64")):
-            kind = ir.FunctionType(ir.VoidType(), [_i32])
-            hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.aarch64.hint")
-            builder.call(hint, [ir.Constant(_i32, 1)])
-        return context.get_dummy_value()
-
-    return types.void(), generate
+    if IS_X86:
+        call_named(builder, ir.VoidType(), "llvm.x86.sse2.pause")
+    elif IS_ARM:
+        call_named(builder, ir.VoidType(), "llvm.aarch64.hint", ir.Constant(_i32, 1))
 
 
 # Systems number their clocks differently.
 _CLOCK = getattr(time, "CLOCK_MONOTONIC", 0)
 
 
-@intrinsic
-def nanoseconds(typing_context: Any) -> Any:
+@instruction(types.int64())
+def nanoseconds(builder: ir.IRBuilder) -> ir.Value:
     """A clock that only goes forward."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        pair = ir.ArrayType(_i64, 2)  # seconds, nanoseconds
-        kind = ir.FunctionType(_i32, [_i32, pair.as_pointer()])
-        clock = cgutils.get_or_insert_function(builder.module, kind, "clock_gettime")
-        time_now = cgutils.alloca_once(builder, pair)
-        builder.call(clock, [ir.Constant(_i32, _CLOCK), time_now])
-        seconds, rest = (builder.extract_value(builder.load(time_now), i) for i in range(2))
-        return builder.add(builder.mul(seconds, ir.Constant(_i64, 1_000_000_000)), rest)
-
-    return types.int64(), generate
+    time_now = cgutils.alloca_once(builder, ir.ArrayType(_i64, 2))  # seconds, nanoseconds
+    call_named(builder, _i32, "clock_gettime", ir.Constant(_i32, _CLOCK), time_now)
+    seconds, rest = (builder.extract_value(builder.load(time_now), i) for i in range(2))
+    return builder.add(builder.mul(seconds, ir.Constant(_i64, 1_000_000_000)), rest)
 
 
 HAS_LOCKS = sys.platform in ("linux", "darwin")

@@ -9,182 +9,124 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, models, register_model
+from numba.extending import models, register_model
 
 from ..record import LANES
+from .instructions import instruction
 from .vectors import pointer_to
+from .vectors import spread as spread  # those who write code with these integers find it here
 
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
-_INTS = ir.VectorType(_INT32, LANES)
+_INTS, _LONGS = ir.VectorType(_INT32, LANES), ir.VectorType(_INT64, LANES)
+_COUNT = ir.Constant(_INTS, list(range(LANES)))
 
 
-class Integers(types.Type):
-    """Numba's name for eight 32-bit integers."""
+class Lanes(types.Type):
+    """Numba's name for eight integers."""
 
-    def __init__(self) -> None:
-        super().__init__(name="Integers")
-
-
-class Mask(types.Type):
-    """Numba's name for eight truth values."""
-
-    def __init__(self) -> None:
-        super().__init__(name="Mask")
+    def __init__(self, name: str, kind: ir.Type) -> None:
+        self.kind = kind
+        super().__init__(name=name)
 
 
-@register_model(Integers)
-class _IntegersModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Integers) -> None:
-        super().__init__(manager, kind, _INTS)
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, lanes: Lanes) -> None:
+        super().__init__(manager, lanes, lanes.kind)
 
 
-@register_model(Mask)
-class _MaskModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Mask) -> None:
-        super().__init__(manager, kind, ir.VectorType(ir.IntType(1), LANES))
+# 32-bit integers, and truth values.
+integers, mask = Lanes("Integers", _INTS), Lanes("Mask", ir.VectorType(ir.IntType(1), LANES))
+_two_integers, _two_numbers = integers(integers, integers), integers(types.int64, types.int64)
 
 
-integers, mask = Integers(), Mask()
+def _spread_low(builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
+    return spread(builder, builder.trunc(number, _INT32))
 
 
-def spread(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """The same number in every lane."""
-    undefined = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
-    first = builder.insert_element(undefined, value, ir.Constant(_INT32, 0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(_INTS, [0] * LANES))
+# Eight times the same integer, which must fit 32 bits.
+splat_int = instruction(integers(types.int64))(_spread_low)
 
 
-@intrinsic
-def splat_int(typing_context: Any, value: types.Type) -> Any:
-    """Eight times the same integer, which must fit 32 bits."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return spread(builder, builder.trunc(args[0], _INT32))
-
-    return integers(types.int64), generate
-
-
-@intrinsic
-def load_ints(typing_context: Any, base: types.Type, index: types.Type) -> Any:
+@instruction(_two_numbers)
+def load_ints(builder: ir.IRBuilder, base: ir.Value, index: ir.Value) -> ir.Value:
     """Eight 32-bit integers from an index on."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return builder.load(pointer_to(builder, args[0], args[1], _INT32, _INTS), align=1)
-
-    return integers(types.int64, types.int64), generate
+    return builder.load(pointer_to(builder, base, index, _INT32, _INTS), align=1)
 
 
-@intrinsic
-def low_halves(typing_context: Any, base: types.Type, index: types.Type) -> Any:
+def _load_longs(builder: ir.IRBuilder, base: ir.Value, index: ir.Value) -> ir.Value:
+    return builder.load(pointer_to(builder, base, index, _INT64, _LONGS), align=1)
+
+
+@instruction(_two_numbers)
+def low_halves(builder: ir.IRBuilder, base: ir.Value, index: ir.Value) -> ir.Value:
     """The lower halves of eight 64-bit integers from an index on."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        wide = builder.load(pointer_to(builder, args[0], args[1], _INT64, ir.VectorType(_INT64, LANES)), align=1)
-        return builder.trunc(wide, _INTS)
-
-    return integers(types.int64, types.int64), generate
+    return builder.trunc(_load_longs(builder, base, index), _INTS)
 
 
-@intrinsic
-def high_halves(typing_context: Any, base: types.Type, index: types.Type) -> Any:
+@instruction(_two_numbers)
+def high_halves(builder: ir.IRBuilder, base: ir.Value, index: ir.Value) -> ir.Value:
     """Their upper halves: not zero where a number is negative or beyond 32 bits."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        kind = ir.VectorType(_INT64, LANES)
-        wide = builder.load(pointer_to(builder, args[0], args[1], _INT64, kind), align=1)
-        return builder.trunc(builder.lshr(wide, ir.Constant(kind, [32] * LANES)), _INTS)
-
-    return integers(types.int64, types.int64), generate
+    upper = builder.lshr(_load_longs(builder, base, index), ir.Constant(_LONGS, [32] * LANES))
+    return builder.trunc(upper, _INTS)
 
 
-@intrinsic
-def any_bits(typing_context: Any, value: types.Type) -> Any:
-    """Whether any lane is not zero."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        differs = builder.icmp_signed("!=", args[0], ir.Constant(_INTS, [0] * LANES))
-        return builder.icmp_unsigned(
-            "!=", builder.bitcast(differs, ir.IntType(LANES)), ir.Constant(ir.IntType(LANES), 0)
-        )
-
-    return types.boolean(integers), generate
-
-
-@intrinsic
-def equal(typing_context: Any, one: types.Type, other: types.Type) -> Any:
+@instruction(mask(integers, integers))
+def equal(builder: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
     """Where two vectors have the same numbers."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return builder.icmp_unsigned("==", args[0], args[1])
-
-    return mask(integers, integers), generate
+    return builder.icmp_unsigned("==", one, other)
 
 
-def _of_ints(operation: Any) -> Any:
-    @intrinsic
-    def combined(typing_context: Any, one: types.Type, other: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            return operation(builder, *args)
+def _of_ints(operation: str) -> Any:
+    return instruction(_two_integers)(lambda builder, one, other: getattr(builder, operation)(one, other))
 
-        return integers(integers, integers), generate
 
-    return combined
+add_ints, subtract_ints, or_ints, and_ints = map(_of_ints, ("add", "sub", "or_", "and_"))
 
 
 def _chosen(comparison: str) -> Any:
-    return lambda builder, one, other: builder.select(builder.icmp_unsigned(comparison, one, other), one, other)
+    """Of two unsigned integers."""
+    return instruction(_two_integers)(
+        lambda builder, one, other: builder.select(builder.icmp_unsigned(comparison, one, other), one, other)
+    )
 
 
-add_ints = _of_ints(lambda builder, one, other: builder.add(one, other))
-subtract_ints = _of_ints(lambda builder, one, other: builder.sub(one, other))
-or_ints = _of_ints(lambda builder, one, other: builder.or_(one, other))
-and_ints = _of_ints(lambda builder, one, other: builder.and_(one, other))
-# Of two unsigned integers.
-smaller, larger = _of_ints(_chosen("<")), _of_ints(_chosen(">"))
+smaller, larger = _chosen("<"), _chosen(">")
 
 
-@intrinsic
-def all_below(typing_context: Any, value: types.Type, limit: types.Type) -> Any:
+def _compare_all(builder: ir.IRBuilder, comparison: str, where: ir.Value, bits: int) -> ir.Value:
+    """The lanes of a mask, as one integer, with another."""
+    lanes = builder.bitcast(where, ir.IntType(LANES))
+    return builder.icmp_unsigned(comparison, lanes, ir.Constant(lanes.type, bits))
+
+
+@instruction(types.boolean(integers))
+def any_bits(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """Whether any lane is not zero."""
+    return _compare_all(builder, "!=", builder.icmp_signed("!=", value, ir.Constant(_INTS, [0] * LANES)), 0)
+
+
+@instruction(types.boolean(integers, types.int64))
+def all_below(builder: ir.IRBuilder, value: ir.Value, limit: ir.Value) -> ir.Value:
     """Whether all lanes are less, as unsigned integers."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        below = builder.icmp_unsigned("<", args[0], spread(builder, builder.trunc(args[1], _INT32)))
-        bits = builder.bitcast(below, ir.IntType(LANES))
-        return builder.icmp_unsigned("==", bits, ir.Constant(bits.type, 2**LANES - 1))
-
-    return types.boolean(integers, types.int64), generate
+    return _compare_all(builder, "==", builder.icmp_unsigned("<", value, _spread_low(builder, limit)), 2**LANES - 1)
 
 
-@intrinsic
-def all_lanes(typing_context: Any, where: types.Type) -> Any:
+@instruction(types.boolean(mask))
+def all_lanes(builder: ir.IRBuilder, where: ir.Value) -> ir.Value:
     """Whether a mask holds everywhere."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        bits = builder.bitcast(args[0], ir.IntType(LANES))
-        return builder.icmp_unsigned("==", bits, ir.Constant(bits.type, 2**LANES - 1))
-
-    return types.boolean(mask), generate
+    return _compare_all(builder, "==", where, 2**LANES - 1)
 
 
-@intrinsic
-def lanes_within(typing_context: Any, first: types.Type, stop: types.Type) -> Any:
+@instruction(_two_numbers)
+def lanes_within(builder: ir.IRBuilder, first: ir.Value, stop: ir.Value) -> ir.Value:
     """All bits in the lanes from ``first`` up to ``stop``, and none in the others."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        first, stop = (spread(builder, builder.trunc(arg, _INT32)) for arg in args)
-        lanes = ir.Constant(_INTS, list(range(LANES)))
-        inside = builder.and_(builder.icmp_signed(">=", lanes, first), builder.icmp_signed("<", lanes, stop))
-        return builder.sext(inside, _INTS)
-
-    return integers(types.int64, types.int64), generate
+    first, stop = _spread_low(builder, first), _spread_low(builder, stop)
+    inside = builder.and_(builder.icmp_signed(">=", _COUNT, first), builder.icmp_signed("<", _COUNT, stop))
+    return builder.sext(inside, _INTS)
 
 
-@intrinsic
-def rising(typing_context: Any, start: types.Type, step: types.Type) -> Any:
+@instruction(_two_numbers)
+def rising(builder: ir.IRBuilder, start: ir.Value, step: ir.Value) -> ir.Value:
     """start, start + step, start + 2 step, ...: 32-bit integers."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        first, distance = (spread(builder, builder.trunc(arg, _INT32)) for arg in args)
-        return builder.add(first, builder.mul(distance, ir.Constant(_INTS, list(range(LANES)))))
-
-    return integers(types.int64, types.int64), generate
+    return builder.add(_spread_low(builder, start), builder.mul(_spread_low(builder, step), _COUNT))

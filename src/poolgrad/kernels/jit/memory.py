@@ -11,9 +11,9 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from .compiling import PieceCompiler, to_compile
+from .compiling import piece_to_compile
+from .instructions import instruction, loading, storing
 
 # Nobody calls a piece of a kernel from Python or C, so it needs no wrappers, which take longer to compile than most
 # pieces.
@@ -24,7 +24,7 @@ _NAMES: set[tuple[str, str]] = set()
 def inlined_piece(function: Any) -> Any:
     """A piece that becomes part of its callers: LLVM shall not leave it a call, which would take as long as a few dozen
     numbers. Nothing remains of it but that, so kinds of it may share a name."""
-    return to_compile(function, PieceCompiler, forceinline=True, **_OPTIONS)
+    return piece_to_compile(function, forceinline=True, **_OPTIONS)
 
 
 def piece(function: Any) -> Any:
@@ -38,7 +38,7 @@ def piece(function: Any) -> Any:
         raise ValueError(f"there is a piece {function.__qualname__} already: give each kind a name with piece_named")
     _NAMES.add(name)
     # Said aloud: an option that is not set is taken over from the caller that is being compiled.
-    return to_compile(function, PieceCompiler, forceinline=False, **_OPTIONS)
+    return piece_to_compile(function, forceinline=False, **_OPTIONS)
 
 
 def piece_named(name: str) -> Any:
@@ -51,15 +51,10 @@ def piece_named(name: str) -> Any:
     return made
 
 
-@intrinsic
-def stay_apart(typing_context: Any) -> Any:
+@instruction(types.void())
+def stay_apart(builder: ir.IRBuilder) -> None:
     """LLVM leaves a call of the piece in which this stands: its loop has all registers for itself."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        builder.function.attributes.add("noinline")
-        return context.get_dummy_value()
-
-    return types.void(), generate
+    builder.function.attributes.add("noinline")
 
 
 def pointer_at(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value, kind: ir.Type) -> ir.Value:
@@ -67,47 +62,32 @@ def pointer_at(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value, kind: ir
     return builder.bitcast(byte, kind.as_pointer())
 
 
-def _reader(kind: types.Type) -> Any:
-    @intrinsic
-    def read(typing_context: Any, base: types.Type, offset: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            return builder.load(pointer_at(builder, args[0], args[1], context.get_value_type(kind)), align=1)
-
-        return kind(types.int64, types.int64), generate
-
-    return read
+def _read_as(kind: ir.Type) -> Any:
+    return lambda builder, base, offset: builder.load(pointer_at(builder, base, offset, kind), align=1)
 
 
-def _writer(kind: types.Type) -> Any:
-    @intrinsic
-    def write(typing_context: Any, base: types.Type, offset: types.Type, value: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            builder.store(args[2], pointer_at(builder, args[0], args[1], args[2].type), align=1)
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64, kind), generate
-
-    return write
+def _write(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value, value: ir.Value) -> None:
+    builder.store(value, pointer_at(builder, base, offset, value.type), align=1)
 
 
-def _bitcast(source: types.Type, target: types.Type) -> Any:
-    @intrinsic
-    def cast(typing_context: Any, value: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            return builder.bitcast(args[0], context.get_value_type(target))
-
-        return target(source), generate
-
-    return cast
+def _access(kind: types.Type, stored: ir.Type) -> tuple[Any, Any]:
+    """What reads a number of a type, and what writes one."""
+    reads, writes = kind(types.int64, types.int64), types.void(types.int64, types.int64, kind)
+    return instruction(reads)(_read_as(stored)), instruction(writes)(_write)
 
 
-read_f32, write_f32 = _reader(types.float32), _writer(types.float32)
-read_f64, write_f64 = _reader(types.float64), _writer(types.float64)
-read_u16, write_u16 = _reader(types.uint16), _writer(types.uint16)
-read_u8, write_u8 = _reader(types.uint8), _writer(types.uint8)
-read_i32, read_i64 = _reader(types.int32), _reader(types.int64)
-write_i32, write_i64 = _writer(types.int32), _writer(types.int64)
-bits_of_float, float_of_bits = _bitcast(types.float32, types.uint32), _bitcast(types.uint32, types.float32)
+def _bitcast(source: types.Type, target: types.Type, kind: ir.Type) -> Any:
+    return instruction(target(source))(lambda builder, value: builder.bitcast(value, kind))
+
+
+read_f32, write_f32 = _access(types.float32, ir.FloatType())
+read_f64, write_f64 = _access(types.float64, ir.DoubleType())
+read_u8, write_u8 = _access(types.uint8, ir.IntType(8))
+read_u16, write_u16 = _access(types.uint16, ir.IntType(16))
+read_i32, write_i32 = _access(types.int32, ir.IntType(32))
+read_i64, write_i64 = _access(types.int64, ir.IntType(64))
+bits_of_float = _bitcast(types.float32, types.uint32, ir.IntType(32))
+float_of_bits = _bitcast(types.uint32, types.float32, ir.FloatType())
 
 
 @piece
@@ -129,24 +109,14 @@ def round_mantissa(value: float, dropped: int) -> float:
     return float_of_bits((bits + half + odd) & ~((types.uint32(1) << types.uint32(dropped)) - types.uint32(1)))
 
 
-@intrinsic
-def read_at(typing_context: Any, base: types.Type, offset: types.Type, unit: types.Type) -> Any:
+@instruction(loading)
+def read_at(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value, unit: ir.Value) -> ir.Value:
     """A number of the type of ``unit``."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return builder.load(pointer_at(builder, args[0], args[1], context.get_value_type(unit)), align=1)
-
-    return unit(types.int64, types.int64, unit), generate
+    return builder.load(pointer_at(builder, base, offset, unit.type), align=1)
 
 
-@intrinsic
-def add_at(typing_context: Any, base: types.Type, offset: types.Type, value: types.Type) -> Any:
+@instruction(storing)
+def add_at(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value, value: ir.Value) -> None:
     """Add a value to a number in memory of the value's type."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        pointer = pointer_at(builder, args[0], args[1], args[2].type)
-        there = builder.load(pointer, align=1)
-        builder.store(builder.fadd(there, args[2]), pointer, align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, value), generate
+    pointer = pointer_at(builder, base, offset, value.type)
+    builder.store(builder.fadd(builder.load(pointer, align=1), value), pointer, align=1)

@@ -10,86 +10,53 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from ..record import LANES
-from .matching import spread
-from .vectors import Vector, pointer_to
+from .instructions import instruction, storing
+from .vectors import Vector, pointer_to, spread, width
 
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
 
 
-def _bits(kind: ir.VectorType) -> ir.IntType:
-    return _INT32 if isinstance(kind.element, ir.FloatType) else _INT64
-
-
-@intrinsic
-def splat_place(typing_context: Any, place: types.Type, unit: types.Type) -> Any:
+@instruction(lambda place, unit: Vector(unit)(types.int64, unit))
+def splat_place(builder: ir.IRBuilder, place: ir.Value, unit: ir.Value) -> ir.Value:
     """Eight times the same place."""
-    vector = Vector(unit)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        kind = context.get_value_type(vector)
-        bits = _bits(kind)
-        number = builder.trunc(args[0], bits) if bits is _INT32 else args[0]
-        return builder.bitcast(spread(builder, number), kind)
-
-    return vector(types.int64, unit), generate
+    number = builder.trunc(place, _INT32) if width(unit.type) == 32 else place
+    return builder.bitcast(spread(builder, number), ir.VectorType(unit.type, LANES))
 
 
-@intrinsic
-def larger(typing_context: Any, best: types.Type, place: types.Type, value: types.Type, where: types.Type) -> Any:
+@instruction(lambda best, place, value, where: types.UniTuple(best, 2)(best, place, value, where))
+def larger(builder: ir.IRBuilder, best: ir.Value, place: ir.Value, value: ir.Value, where: ir.Value) -> list[ir.Value]:
     """The best so far and its place, after another value was looked at."""
-    result = types.UniTuple(best, 2)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        kept, at, value, where = args
-        # Unordered or greater: NaN takes over, and keeps its place against all that is no NaN.
-        takes = builder.or_(builder.fcmp_ordered(">", value, kept), builder.fcmp_unordered("uno", value, value))
-        both = [builder.select(takes, value, kept), builder.select(takes, where, at)]
-        return context.make_tuple(builder, result, both)
-
-    return result(best, place, value, where), generate
+    # Unordered or greater: NaN takes over, and keeps its place against all that is no NaN.
+    takes = builder.or_(builder.fcmp_ordered(">", value, best), builder.fcmp_unordered("uno", value, value))
+    return [builder.select(takes, value, best), builder.select(takes, where, place)]
 
 
-@intrinsic
-def larger_number(typing_context: Any, best: types.Type, value: types.Type) -> Any:
+@instruction(lambda best, value: best(best, value))
+def larger_number(builder: ir.IRBuilder, best: ir.Value, value: ir.Value) -> ir.Value:
     """The best so far, after another value was looked at."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        best, value = args
-        larger = builder.select(builder.fcmp_ordered(">", value, best), value, best)
-        return builder.select(builder.fcmp_unordered("uno", value, value), value, larger)
-
-    return best(best, value), generate
+    larger = builder.select(builder.fcmp_ordered(">", value, best), value, best)
+    return builder.select(builder.fcmp_unordered("uno", value, value), value, larger)
 
 
-def _place_storer(width: ir.IntType) -> Any:
-    @intrinsic
-    def store(typing_context: Any, base: types.Type, index: types.Type, places: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            bits, kind = _bits(args[2].type), ir.VectorType(width, LANES)
-            value = builder.bitcast(args[2], ir.VectorType(bits, LANES))
-            if bits.width != width.width:
-                value = builder.sext(value, kind) if bits is _INT32 else builder.trunc(value, kind)
-            builder.store(value, pointer_to(builder, args[0], args[1], width, kind), align=1)
-            return context.get_dummy_value()
+def _place_storer(stored: ir.IntType) -> Any:
+    def store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, places: ir.Value) -> None:
+        bits, kind = width(places.type.element), ir.VectorType(stored, LANES)
+        value = builder.bitcast(places, ir.VectorType(ir.IntType(bits), LANES))
+        if bits != stored.width:
+            value = builder.sext(value, kind) if bits == 32 else builder.trunc(value, kind)
+        builder.store(value, pointer_to(builder, base, index, stored, kind), align=1)
 
-        return types.void(types.int64, types.int64, places), generate
-
-    return store
+    return instruction(storing)(store)
 
 
 store_places_32, store_places_64 = _place_storer(_INT32), _place_storer(_INT64)
 
 
-@intrinsic
-def place_at(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
+@instruction(lambda base, index, unit: types.int64(types.int64, types.int64, unit))
+def place_at(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, unit: ir.Value) -> ir.Value:
     """One place of those that stand in scratch."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        bits = _INT32 if unit is types.float32 else _INT64
-        value = builder.load(pointer_to(builder, args[0], args[1], bits, bits), align=1)
-        return builder.sext(value, _INT64) if bits is _INT32 else value
-
-    return types.int64(types.int64, types.int64, unit), generate
+    bits = ir.IntType(width(unit.type))
+    value = builder.load(pointer_to(builder, base, index, bits, bits), align=1)
+    return builder.sext(value, _INT64) if bits.width == 32 else value

@@ -27,9 +27,10 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, models, register_model
+from numba.extending import models, register_model
 
 from ..record import LANES
+from .instructions import instruction, loading, storing
 
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
 
@@ -49,6 +50,11 @@ class _VectorModel(models.PrimitiveModel):
         super().__init__(manager, vector, ir.VectorType(element, LANES))
 
 
+def loading_eight(base: types.Type, index: types.Type, unit: types.Type) -> Any:
+    """The rule of what loads a vector for the compute type."""
+    return Vector(unit)(types.int64, types.int64, unit)
+
+
 def pointer_to(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, element: ir.Type, target: ir.Type) -> ir.Value:
     start = builder.bitcast(builder.inttoptr(base, cgutils.voidptr_t), element.as_pointer())
     return builder.bitcast(builder.gep(start, [index]), target.as_pointer())
@@ -62,10 +68,21 @@ def ask_for(builder: ir.IRBuilder, pointer: ir.Value) -> None:
     builder.call(function, [pointer, *(ir.Constant(_INT32, option) for option in (reading, level, data))])
 
 
+def shuffled(builder: ir.IRBuilder, one: ir.Value, other: ir.Value, lanes: list[int]) -> ir.Value:
+    """Some lanes of two vectors, counted through both."""
+    return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(_INT32, len(lanes)), lanes))
+
+
+def spread(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """The same number in every lane."""
+    undefined = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
+    first = builder.insert_element(undefined, value, ir.Constant(_INT32, 0))
+    return shuffled(builder, first, undefined, [0] * LANES)
+
+
 def _part(builder: ir.IRBuilder, vector: ir.Value, start: int, length: int) -> ir.Value:
     """Some neighbouring lanes of a vector."""
-    mask = ir.Constant(ir.VectorType(_INT32, length), [start + i for i in range(length)])
-    return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)
+    return shuffled(builder, vector, ir.Constant(vector.type, ir.Undefined), [start + i for i in range(length)])
 
 
 def _store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Value) -> None:
@@ -73,12 +90,17 @@ def _store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Va
     builder.store(vector, pointer_to(builder, base, index, kind.element, kind), align=1)
 
 
+def width(number: ir.Type) -> int:
+    """Bits of a number of the compute type."""
+    return 32 if isinstance(number, ir.FloatType) else 64
+
+
 def lanes_streamed(kind: ir.VectorType) -> int:
     """How many numbers are streamed at once."""
-    return 16 // (4 if isinstance(kind.element, ir.FloatType) else 8)
+    return 128 // width(kind.element)
 
 
-def _store_past_caches(builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value, size: int) -> None:
+def store_past_caches(builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value, size: int) -> None:
     """A value whose address is a multiple of that size."""
     written = builder.store(value, pointer, align=size)
     written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT32, 1)]))
@@ -90,58 +112,32 @@ def _stream(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.V
     for start in range(0, kind.count, lanes):
         part = _part(builder, vector, start, lanes)
         at = builder.add(index, ir.Constant(_INT64, start))
-        _store_past_caches(builder, part, pointer_to(builder, base, at, kind.element, part.type), 16)
+        store_past_caches(builder, part, pointer_to(builder, base, at, kind.element, part.type), 16)
 
 
-@intrinsic
-def load(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
+@instruction(loading_eight)
+def load(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, unit: ir.Value) -> ir.Value:
     """Eight elements from an index on."""
-    vector = Vector(unit)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        kind = context.get_value_type(vector)
-        return builder.load(pointer_to(builder, args[0], args[1], kind.element, kind), align=1)
-
-    return vector(types.int64, types.int64, unit), generate
+    return builder.load(pointer_to(builder, base, index, unit.type, ir.VectorType(unit.type, LANES)), align=1)
 
 
-@intrinsic
-def store(typing_context: Any, base: types.Type, index: types.Type, vector: types.Type) -> Any:
-    """All eight elements, wherever they lie."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        _store(builder, *args)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, vector), generate
-
-
-@intrinsic
-def stream(typing_context: Any, base: types.Type, index: types.Type, vector: types.Type) -> Any:
-    """All eight elements past the caches; the address must be a multiple of 16 bytes."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        _stream(builder, *args)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, vector), generate
+# All eight elements, wherever they lie; past the caches the address must be a multiple of 16 bytes.
+store, stream = instruction(storing)(_store), instruction(storing)(_stream)
 
 
 def _copier_past_caches(type_of: Any) -> Any:
     """What copies one value of a type that is made for the type of an element."""
 
-    @intrinsic
-    def copy(typing_context: Any, target: types.Type, source: types.Type, index: types.Type, unit: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            element = context.get_value_type(unit)
-            kind, size = type_of(element, unit.bitwidth)
-            value = builder.load(pointer_to(builder, args[1], args[2], element, kind), align=1)
-            _store_past_caches(builder, value, pointer_to(builder, args[0], args[2], element, kind), size)
-            return context.get_dummy_value()
+    def copy(builder: ir.IRBuilder, target: ir.Value, source: ir.Value, index: ir.Value, unit: ir.Value) -> None:
+        kind, size = type_of(unit.type, width(unit.type))
+        value = builder.load(pointer_to(builder, source, index, unit.type, kind), align=1)
+        store_past_caches(builder, value, pointer_to(builder, target, index, unit.type, kind), size)
 
-        return types.void(types.int64, types.int64, types.int64, unit), generate
+    return instruction(_copying)(copy)
 
-    return copy
+
+def _copying(target: types.Type, source: types.Type, index: types.Type, unit: types.Type, *lanes: types.Type) -> Any:
+    return types.void(types.int64, types.int64, types.int64, unit, *lanes)
 
 
 # From one place in memory to another past the caches: an element (processors have such stores for integers only), and
@@ -151,225 +147,128 @@ stream_16_bytes = _copier_past_caches(lambda element, bits: (ir.VectorType(eleme
 stream_32_bytes = _copier_past_caches(lambda element, bits: (ir.VectorType(element, 256 // bits), 32))
 
 
-@intrinsic(prefer_literal=True)
+@instruction(_copying, constants=1)
 def copy_lanes(
-    typing_context: Any, target: types.Type, source: types.Type, index: types.Type, unit: types.Type, lanes: types.Type
-) -> Any:
+    builder: ir.IRBuilder, target: ir.Value, source: ir.Value, index: ir.Value, unit: ir.Value, lanes: int
+) -> None:
     """A few neighbouring elements, as one short vector."""
-    if not isinstance(lanes, types.IntegerLiteral):
-        return None
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        element = context.get_value_type(signature.args[3])
-        kind = ir.VectorType(element, lanes.literal_value)
-        value = builder.load(pointer_to(builder, args[1], args[2], element, kind), align=1)
-        builder.store(value, pointer_to(builder, args[0], args[2], element, kind), align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64, types.unliteral(unit), lanes), generate
+    kind = ir.VectorType(unit.type, lanes)
+    value = builder.load(pointer_to(builder, source, index, unit.type, kind), align=1)
+    builder.store(value, pointer_to(builder, target, index, unit.type, kind), align=1)
 
 
-@intrinsic
-def prefetch(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
+@instruction(storing)
+def prefetch(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, unit: ir.Value) -> None:
     """Ask for an element that will be read later; it may lie anywhere, also where nothing is."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        ask_for(builder, pointer_to(builder, args[0], args[1], context.get_value_type(unit), ir.IntType(8)))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, unit), generate
+    ask_for(builder, pointer_to(builder, base, index, unit.type, ir.IntType(8)))
 
 
-@intrinsic
-def fence(typing_context: Any) -> Any:
+@instruction(types.void())
+def fence(builder: ir.IRBuilder) -> None:
     """Streamed stores before it are seen by everybody before anything after it."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        builder.fence("seq_cst")
-        return context.get_dummy_value()
-
-    return types.void(), generate
+    builder.fence("seq_cst")
 
 
-@intrinsic
-def read(typing_context: Any, base: types.Type, index: types.Type, unit: types.Type) -> Any:
+@instruction(loading)
+def read(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, unit: ir.Value) -> ir.Value:
     """One element."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        kind = context.get_value_type(unit)
-        return builder.load(pointer_to(builder, args[0], args[1], kind, kind), align=1)
-
-    return unit(types.int64, types.int64, unit), generate
+    return builder.load(pointer_to(builder, base, index, unit.type, unit.type), align=1)
 
 
-@intrinsic
-def write(typing_context: Any, base: types.Type, index: types.Type, value: types.Type) -> Any:
+@instruction(storing)
+def write(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, value: ir.Value) -> None:
     """One element."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        kind = args[2].type
-        builder.store(args[2], pointer_to(builder, args[0], args[1], kind, kind), align=1)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, value), generate
+    builder.store(value, pointer_to(builder, base, index, value.type, value.type), align=1)
 
 
-@intrinsic
-def itemsize(typing_context: Any, unit: types.Type) -> Any:
+@instruction(lambda unit: types.int64(unit))
+def itemsize(builder: ir.IRBuilder, unit: ir.Value) -> ir.Value:
     """Bytes of one element of the compute type."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return ir.Constant(_INT64, unit.bitwidth // 8)
-
-    return types.int64(unit), generate
+    return ir.Constant(_INT64, width(unit.type) // 8)
 
 
-@intrinsic
-def as_unit(typing_context: Any, number: types.Type, unit: types.Type) -> Any:
+@instruction(lambda number, unit: unit(types.int64, unit))
+def as_unit(builder: ir.IRBuilder, number: ir.Value, unit: ir.Value) -> ir.Value:
     """A 64-bit integer in the compute type."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return builder.sitofp(args[0], context.get_value_type(unit))
-
-    return unit(types.int64, unit), generate
+    return builder.sitofp(number, unit.type)
 
 
-@intrinsic
-def type_as(typing_context: Any, number: types.Type, unit: types.Type) -> Any:
+@instruction(lambda number, unit: unit(types.float64, unit))
+def type_as(builder: ir.IRBuilder, number: ir.Value, unit: ir.Value) -> ir.Value:
     """A float64 in the compute type, rounded to nearest even."""
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return args[0] if unit is types.float64 else builder.fptrunc(args[0], ir.FloatType())
-
-    return unit(types.float64, unit), generate
+    return number if number.type == unit.type else builder.fptrunc(number, unit.type)
 
 
-@intrinsic
-def splat(typing_context: Any, value: types.Type) -> Any:
-    """Eight times the same number."""
-    vector = Vector(value)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        kind = context.get_value_type(vector)
-        undefined = ir.Constant(kind, ir.Undefined)
-        first = builder.insert_element(undefined, args[0], ir.Constant(_INT32, 0))
-        return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_INT32, LANES), [0] * LANES))
-
-    return vector(value), generate
+# Eight times the same number.
+splat = instruction(lambda value: Vector(value)(value))(spread)
 
 
 def _binary(operation: str) -> Any:
-    @intrinsic
-    def binary(typing_context: Any, one: types.Type, other: types.Type) -> Any:
-        def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-            return getattr(builder, operation)(args[0], args[1])
-
-        return one(one, other), generate
-
-    return binary
+    return instruction(lambda one, other: one(one, other))(
+        lambda builder, one, other: getattr(builder, operation)(one, other)
+    )
 
 
 add, multiply, divide = _binary("fadd"), _binary("fmul"), _binary("fdiv")
 
 
 def _interleave(builder: ir.IRBuilder, first: ir.Value, second: ir.Value, firsts: int, seconds: int) -> list[ir.Value]:
+    """For each lane in turn: so many times its first number, then so many times its second."""
     mixed = []
     for start in range(0, (firsts + seconds) * LANES, LANES):
         places = [divmod(place, firsts + seconds) for place in range(start, start + LANES)]
-        mask = [lane if phase < firsts else LANES + lane for lane, phase in places]
-        mixed.append(builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(_INT32, LANES), mask)))
+        lanes = [lane if phase < firsts else LANES + lane for lane, phase in places]
+        mixed.append(shuffled(builder, first, second, lanes))
     return mixed
 
 
-@intrinsic(prefer_literal=True)
-def interleaved(
-    typing_context: Any, first: types.Type, second: types.Type, times_first: types.Type, times_second: types.Type
-) -> Any:
-    """For each lane in turn: so many times its first number, then so many times its second. A tuple of vectors."""
-    if not (isinstance(times_first, types.IntegerLiteral) and isinstance(times_second, types.IntegerLiteral)):
-        return None
-    firsts, seconds = times_first.literal_value, times_second.literal_value
-    result = types.UniTuple(first, firsts + seconds)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        return context.make_tuple(builder, result, _interleave(builder, args[0], args[1], firsts, seconds))
-
-    return result(first, second, times_first, times_second), generate
+def _interleaving(first: types.Type, second: types.Type, firsts: types.Type, seconds: types.Type) -> Any:
+    result = types.UniTuple(first, firsts.literal_value + seconds.literal_value)
+    return result(first, second, firsts, seconds)
 
 
-@intrinsic(prefer_literal=True)
-def spliced(typing_context: Any, one: types.Type, other: types.Type, start: types.Type) -> Any:
-    """Eight neighbouring lanes of two vectors, from lane ``start`` of the first on."""
-    if not isinstance(start, types.IntegerLiteral):
-        return None
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        lanes = [start.literal_value + lane for lane in range(LANES)]
-        return builder.shuffle_vector(args[0], args[1], ir.Constant(ir.VectorType(_INT32, LANES), lanes))
-
-    return one(one, other, start), generate
+interleaved = instruction(_interleaving, constants=2)(_interleave)
 
 
-@intrinsic(prefer_literal=True)
+@instruction(
+    lambda base, index, first, second, *times: types.void(types.int64, types.int64, first, second, *times), constants=2
+)
 def store_interleaved(
-    typing_context: Any,
-    base: types.Type,
-    index: types.Type,
-    first: types.Type,
-    second: types.Type,
-    times_first: types.Type,
-    times_second: types.Type,
-) -> Any:
+    builder: ir.IRBuilder, base: ir.Value, index: ir.Value, first: ir.Value, second: ir.Value, firsts: int, seconds: int
+) -> None:
     """The same into memory, from an index on."""
-    if not (isinstance(times_first, types.IntegerLiteral) and isinstance(times_second, types.IntegerLiteral)):
-        return None
-    firsts, seconds = times_first.literal_value, times_second.literal_value
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        for i, mixed in enumerate(_interleave(builder, args[2], args[3], firsts, seconds)):
-            _store(builder, args[0], builder.add(args[1], ir.Constant(_INT64, i * LANES)), mixed)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, first, second, times_first, times_second), generate
+    for i, mixed in enumerate(_interleave(builder, first, second, firsts, seconds)):
+        _store(builder, base, builder.add(index, ir.Constant(_INT64, i * LANES)), mixed)
 
 
-@intrinsic
-def split(typing_context: Any, one: types.Type, other: types.Type) -> Any:
+@instruction(lambda one, other, start: one(one, other, start), constants=1)
+def spliced(builder: ir.IRBuilder, one: ir.Value, other: ir.Value, start: int) -> ir.Value:
+    """Eight neighbouring lanes of two vectors, from lane ``start`` of the first on."""
+    return shuffled(builder, one, other, list(range(start, start + LANES)))
+
+
+@instruction(lambda one, other: types.UniTuple(one, 2)(one, other))
+def split(builder: ir.IRBuilder, one: ir.Value, other: ir.Value) -> list[ir.Value]:
     """Of sixteen neighbours every second, from the first on and from the second on."""
-    result = types.UniTuple(one, 2)
-
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        lanes = ([first + 2 * lane for lane in range(LANES)] for first in (0, 1))
-        masks = (ir.Constant(ir.VectorType(_INT32, LANES), some) for some in lanes)
-        halves = [builder.shuffle_vector(args[0], args[1], mask) for mask in masks]
-        return context.make_tuple(builder, result, halves)
-
-    return result(one, other), generate
+    return [shuffled(builder, one, other, list(range(first, 2 * LANES, 2))) for first in (0, 1)]
 
 
-@intrinsic
-def transpose(typing_context: Any, vectors: types.Type) -> Any:
+@instruction(lambda vectors: vectors(vectors))
+def transpose(builder: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
     """Eight vectors as the rows of a square: its columns."""
 
-    def generate(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> ir.Value:
-        rows = cgutils.unpack_tuple(builder, args[0])
+    def both(one: ir.Value, other: ir.Value, size: int, span: int) -> tuple[ir.Value, ir.Value]:
+        """Pieces of both in turn, of ``size`` lanes each: from the lower and the upper half of every ``span``."""
+        starts = [range(first, first + span // 2, size) for first in range(0, LANES, span)]
+        lower = [piece for some in starts for start in some for piece in (start, start + LANES)]
+        lanes = [start + lane for start in lower for lane in range(size)]
+        upper = [lane + span // 2 for lane in lanes]
+        return shuffled(builder, one, other, lanes), shuffled(builder, one, other, upper)
 
-        def mixed(one: ir.Value, other: ir.Value, lanes: list[int]) -> ir.Value:
-            return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(_INT32, LANES), lanes))
-
-        def both(one: ir.Value, other: ir.Value, size: int, span: int) -> tuple[ir.Value, ir.Value]:
-            """Pieces of both in turn, of ``size`` lanes each: from the lower and the upper half of every ``span``."""
-            starts = [range(first, first + span // 2, size) for first in range(0, LANES, span)]
-            lower = [piece for some in starts for start in some for piece in (start, start + LANES)]
-            lanes = [start + lane for start in lower for lane in range(size)]
-            return mixed(one, other, lanes), mixed(one, other, [lane + span // 2 for lane in lanes])
-
-        pairs = [both(rows[i], rows[i + 1], 1, 4) for i in range(0, LANES, 2)]
-        columns: list[Any] = [None] * LANES
-        for half in (0, 1):
-            upper, lower = both(pairs[0][half], pairs[1][half], 2, 4), both(pairs[2][half], pairs[3][half], 2, 4)
-            for i in (0, 1):
-                columns[2 * half + i], columns[2 * half + i + 4] = both(upper[i], lower[i], 4, 8)
-        return context.make_tuple(builder, signature.return_type, columns)
-
-    return vectors(vectors), generate
+    pairs = [both(rows[i], rows[i + 1], 1, 4) for i in range(0, LANES, 2)]
+    columns: list[Any] = [None] * LANES
+    for half in (0, 1):
+        upper, lower = both(pairs[0][half], pairs[1][half], 2, 4), both(pairs[2][half], pairs[3][half], 2, 4)
+        for i in (0, 1):
+            columns[2 * half + i], columns[2 * half + i + 4] = both(upper[i], lower[i], 4, 8)
+    return columns

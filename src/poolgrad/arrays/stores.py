@@ -1,0 +1,154 @@
+"""Arrays in Zarr stores of version 2 and 3. zarr is imported with the first of them.
+
+A chunk that is missing means the fill value, as Zarr has it; or a copy was broken off, and nobody can tell which. So a
+store that lacks chunks is refused unless somebody says that they are meant. What is written here has all of its chunks,
+also those of zeros. bfloat16, which Zarr does not have, is kept as uint16 with an attribute that says so.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .files import BFLOAT16, BadFile, numpy_dtype
+
+SUFFIX = ".zarr"
+# Attributes: of bits that are bfloat16, and of results that are not complete.
+BITS_OF, UNFINISHED = "poolgrad_dtype", "poolgrad_unfinished"
+
+
+class Stored:
+    """An array of a store: parts of it come as NumPy arrays, and are written as such; ``BadFile`` where that fails."""
+
+    def __init__(self, array: Any, name: str = "", bfloat16: bool = False) -> None:
+        self.array, self.name = array, name or str(array.store_path)
+        self.shape: tuple[int, ...] = tuple(array.shape)
+        # What is written at once: a shard where there are any.
+        self.chunks: tuple[int, ...] = tuple(getattr(array, "shards", None) or array.chunks)
+        self._bits = bfloat16 or array.attrs.get(BITS_OF) == BFLOAT16.name
+        self.dtype: np.dtype[Any] = BFLOAT16 if self._bits else array.dtype
+        if self._bits and array.dtype.name not in ("uint16", "int16"):
+            raise BadFile(f"{self.name} holds {array.dtype.name}, and not bfloat16, whose bits are uint16")
+
+    def __getitem__(self, part: Any) -> NDArray[Any]:
+        with self._telling("read", part):
+            found = np.asarray(self.array[part])
+        return found.view(BFLOAT16) if self._bits else found
+
+    def __setitem__(self, part: Any, values: NDArray[Any]) -> None:
+        with self._telling("written", part):
+            self.array[part] = values.view(self.array.dtype) if self._bits else values
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return self[...].astype(dtype or self.dtype, copy=False)
+
+    @contextmanager
+    def _telling(self, what: str, part: Any) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # Zarr, its codecs and its stores raise errors of all kinds
+            where = ", ".join(f"{s.start}:{s.stop}" for s in part) if isinstance(part, tuple) else str(part)
+            chunk = "" if what == "written" else f"{_damaged(self, part)}; copy the store again, or make it anew"
+            raise BadFile(f"{self.name}[{where}] can't be {what}: {error or type(error).__name__}{chunk}") from error
+
+    def look(self, *, fill_missing: bool = False) -> None:
+        """``BadFile`` if it is not complete."""
+        if self.array.attrs.get(UNFINISHED):
+            raise BadFile(f"{self.name} is a result that was left unfinished; make it anew")
+        if fill_missing and self.array.fill_value is not None:
+            return
+        missing = [key for key in map(self.array.metadata.encode_chunk_key, self._grid()) if not self._has(key)]
+        if missing:
+            fill, number = self.array.fill_value, len(list(self._grid()))
+            told = "and has no fill value" if fill is None else f"which Zarr would take for {fill}"
+            raise BadFile(
+                f"{self.name} lacks {len(missing)} of its {number} chunks, such as {missing[0]}, {told}. "
+                "Copy the store again" + ("" if fill is None else "; or, if they are meant, say so with --fill-missing")
+            )
+
+    def _grid(self) -> Iterator[tuple[int, ...]]:
+        return itertools.product(*(range(-(-n // c)) for n, c in zip(self.shape, self.chunks, strict=True)))
+
+    def _has(self, key: str) -> bool:
+        root = getattr(self.array.store, "root", None)
+        if isinstance(root, Path):
+            return os.path.isfile(root / self.array.path / key)
+        from zarr.core.sync import sync
+
+        return bool(sync((self.array.store_path / key).exists()))
+
+
+def _damaged(stored: Stored, part: Any) -> str:
+    """The first chunk of a part that can't be read by itself."""
+    for place in stored._grid():
+        cut = tuple(slice(i * c, (i + 1) * c) for i, c in zip(place, stored.chunks, strict=True))
+        try:
+            stored.array[cut]
+        except Exception:  # noqa: BLE001 - any
+            return f", in chunk {stored.array.metadata.encode_chunk_key(place)}"
+    return ""
+
+
+def is_store(path: str | Path) -> bool:
+    return Path(path).suffix.lower() == SUFFIX
+
+
+def open_store(path: str | Path, *, dtype: str | None = None, fill_missing: bool = False) -> Stored:
+    """The array of a store, to be read. ``BadFile`` if there is none, it is not complete, or of another type."""
+    zarr = _zarr()
+    if not Path(path).is_dir():
+        raise BadFile(f"{path}: there is no such store; expected a directory")
+    try:
+        array = zarr.open_array(str(path), mode="r")
+    except Exception as error:  # what zarr raises for whatever is not as expected
+        raise BadFile(f"{path} is no Zarr array of version 2 or 3: {error}") from error
+    wanted = None if dtype is None else numpy_dtype(dtype)
+    stored = Stored(array, str(path), wanted is BFLOAT16 and array.dtype.name in ("uint16", "int16"))
+    if wanted is not None and stored.dtype != wanted:
+        raise BadFile(f"{path} holds {stored.dtype.name}, and not {wanted.name} as told")
+    stored.look(fill_missing=fill_missing)
+    return stored
+
+
+def create_store(
+    path: Path, dtype: np.dtype[Any], shape: Sequence[int], chunks: Sequence[int], like: Stored | None
+) -> Stored:
+    """A new store, or one of the same kind that is there already; of the version and compression of another one."""
+    zarr = _zarr()
+    if path.is_dir():
+        return Stored(zarr.open_array(str(path), mode="r+", config={"write_empty_chunks": True}), str(path))
+    options = (
+        {} if like is None else {"zarr_format": like.array.metadata.zarr_format, "compressors": like.array.compressors}
+    )
+    bits = dtype == BFLOAT16
+    array = zarr.create_array(
+        store=str(path),
+        shape=tuple(shape),
+        chunks=tuple(max(c, 1) for c in chunks),
+        dtype=np.dtype(np.uint16) if bits else dtype,
+        fill_value=0,
+        attributes={BITS_OF: BFLOAT16.name} if bits else None,
+        config={"write_empty_chunks": True},
+        **options,
+    )
+    return Stored(array, str(path))
+
+
+def _zarr() -> Any:
+    try:
+        import zarr
+    except ModuleNotFoundError as error:
+        if error.name != "zarr":
+            raise
+        raise BadFile(
+            'Zarr stores need zarr, which is not installed here. Run: pip install "zarr>=3.0.8" '
+            '(or, in a checkout of poolgrad: pip install ".[dask]").'
+        ) from None
+    return zarr

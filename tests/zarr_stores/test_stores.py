@@ -1,0 +1,213 @@
+"""Zarr stores of both versions, compressed and not, whole and damaged: from the command line and in Python."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import zarr
+from cli.inside import poolgrad as command
+
+import poolgrad
+from poolgrad.arrays.files import BadFile
+from poolgrad.arrays.stores import BITS_OF, UNFINISHED, open_store
+from poolgrad.blocks import streams
+from poolgrad.blocks.calls import Block
+
+X = np.random.default_rng(0).standard_normal((10, 4, 33, 41)).astype(np.float32)
+NUMBERS = ("--kernel-size", "3", "--stride", "2", "--padding", "1")
+KINDS = {
+    "v3": {"zarr_format": 3},
+    "v2": {"zarr_format": 2},
+    "v3-plain": {"zarr_format": 3, "compressors": None},
+    "v2-plain": {"zarr_format": 2, "compressors": None},
+    "v3-shards": {"zarr_format": 3, "shards": (4, 4, 32, 48)},
+}
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(streams, "BUDGET", 150_000)
+
+
+def stored(array: np.ndarray = X, path: str = "x.zarr", kind: str = "v3", **more: Any) -> zarr.Array:
+    options = {"chunks": (2, 4, 16, 24), "fill_value": 0} | KINDS[kind] | more
+    made = zarr.create_array(store=path, shape=array.shape, dtype=array.dtype, **options)
+    made[...] = array
+    return made
+
+
+def chunk_files(path: str = "x.zarr") -> list[Path]:
+    return sorted(p for p in Path(path).rglob("*") if p.is_file() and not p.name.startswith((".z", "zarr.json")))
+
+
+@EVERY_KIND
+def test_from_store_to_store(kind: str) -> None:
+    stored(kind=kind)
+    said = command("run", "MaxPool2dWithIndices", "--x", "x.zarr", *NUMBERS, "-o", "v.zarr", "-o", "i.zarr").stdout
+    assert said == "wrote v.zarr: float32 (10, 4, 17, 21)\nwrote i.zarr: int64 (10, 4, 17, 21)\n"
+    expected = poolgrad.max_pool2d_with_indices(X, 3, 2, 1)
+    for path, whole in zip(("v.zarr", "i.zarr"), expected, strict=True):
+        made = zarr.open_array(path, mode="r")
+        assert np.array_equal(made[...], whole)
+        assert made.metadata.zarr_format == KINDS[kind]["zarr_format"]
+        assert bool(made.compressors) == ("plain" not in kind)
+        assert made.nchunks_initialized == made.nchunks > 1
+    words = ("--grad-output", "v.zarr", "--indices", "i.zarr", "--x", "x.zarr")
+    command("run", "MaxPool2dWithIndicesBackward", *words, *NUMBERS, "-o", "g.npy")
+    gradient = poolgrad.max_pool2d_with_indices_backward(expected[0], X, expected[1], 3, 2, 1)
+    assert np.array_equal(np.load("g.npy"), gradient)
+    assert sorted(os.listdir()) == ["g.npy", "i.zarr", "v.zarr", "x.zarr"]
+
+
+@EVERY_KIND
+def test_out_of_python(kind: str) -> None:
+    """Between stores whose chunks have nothing in common, and from memory."""
+    x = stored(kind=kind)
+    for source in (x, X):
+        out = stored(np.zeros((10, 4, 17, 21), np.float32), "out.zarr", chunks=(3, 2, 5, 21), overwrite=True)
+        assert poolgrad.avg_pool2d(source, 3, 2, 1, out=out) is out
+        assert np.array_equal(out[...], poolgrad.avg_pool2d(X, 3, 2, 1))
+        assert UNFINISHED not in out.attrs
+    grad = np.empty_like(X)
+    poolgrad.avg_pool2d_backward(out, x, 3, 2, 1, out=grad)
+    assert np.array_equal(grad, poolgrad.avg_pool2d_backward(out[...], X, 3, 2, 1))
+
+
+def test_results_have_all_their_chunks() -> None:
+    """Also chunks of zeros, which Zarr leaves out by default: so a store that was cut off can be told."""
+    stored(np.zeros_like(X), config={"write_empty_chunks": True})
+    command("run", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "-o", "y.zarr")
+    made = zarr.open_array("y.zarr", mode="r")
+    assert made.nchunks_initialized == made.nchunks > 1
+
+
+def test_bfloat16_is_kept_as_bits() -> None:
+    bits = X.astype(ml_dtypes.bfloat16)
+    stored(bits.view(np.uint16))
+    command("run", "AvgPool2d", "--x", "x.zarr", "--dtype", "bfloat16", *NUMBERS, "-o", "y.zarr")
+    made, expected = zarr.open_array("y.zarr", mode="r"), poolgrad.avg_pool2d(bits, 3, 2, 1)
+    assert made.attrs[BITS_OF] == "bfloat16"
+    assert np.array_equal(made[...], expected.view(np.uint16))
+    command("run", "AvgPool2dBackward", "--grad-output", "y.zarr", "--x", "10,4,33,41", *NUMBERS, "-o", "g.npy")
+    gradient = poolgrad.avg_pool2d_backward(expected, X.shape, 3, 2, 1)
+    assert np.load("g.npy").tobytes() == gradient.tobytes()
+
+
+# ---- damaged stores --------------------------------------------------------------------------------------------------
+
+
+@EVERY_KIND
+def test_a_store_that_lacks_a_chunk(kind: str) -> None:
+    x = stored(kind=kind)
+    call = ("run", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "-o", "y.zarr")
+    files = chunk_files()
+    files[2].unlink()
+    key = files[2].relative_to("x.zarr")
+    said = command(*call, expect=2).stderr
+    assert f"x.zarr lacks 1 of its {len(files)} chunks, such as {key}, which Zarr would take for 0.0" in said
+    assert "Copy the store again; or, if they are meant, say so with --fill-missing" in said
+    with pytest.raises(BadFile, match="lacks 1 of its"):
+        poolgrad.avg_pool2d(x, 3, 2, 1, out=np.zeros((10, 4, 17, 21), np.float32))
+    assert os.listdir() == ["x.zarr"]
+    command(*call, "--fill-missing")
+    assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(x[...], 3, 2, 1))
+    assert not np.array_equal(x[...], X)
+
+
+def test_a_missing_chunk_without_a_fill_value_is_never_filled() -> None:
+    stored(kind="v2", fill_value=None)
+    chunk_files()[0].unlink()
+    call = ("run", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "-o", "y.zarr", "--fill-missing")
+    assert "and has no fill value" in command(*call, expect=2).stderr
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("length", [0, 100])
+def test_a_chunk_that_is_cut_off(kind: str, length: int) -> None:
+    """Nothing that looks like a result is left, and when the chunk is whole again the run goes on."""
+    stored(kind=kind)
+    damaged = chunk_files()[-1]
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:length])
+    call = ("run", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "-o", "y.zarr")
+    said = re.sub(r"\s+", " ", command(*call, expect=2).stderr)
+    assert re.search(rf"x.zarr\[.*\] can't be read: .*, in chunk {damaged.relative_to('x.zarr')}; copy the store", said)
+    assert not Path("y.zarr").exists()
+    damaged.write_bytes(whole)
+    command(*call)
+    assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(X, 3, 2, 1))
+
+
+def test_an_unfinished_result_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An array that a caller gave can't be hidden until it is complete; it says that it is not, and is not read."""
+    x, out = stored(), stored(np.zeros((10, 4, 17, 21), np.float32), "out.zarr")
+
+    def broken(*given: Any, **named: Any) -> None:
+        raise OSError("the disk is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Block, "compute", broken)
+        with pytest.raises(OSError, match="the disk is gone"):
+            poolgrad.avg_pool2d(x, 3, 2, 1, out=out)
+    assert out.attrs[UNFINISHED]
+    with pytest.raises(BadFile, match="was left unfinished; make it anew"):
+        open_store("out.zarr")
+    poolgrad.avg_pool2d(x, 3, 2, 1, out=out)
+    assert open_store("out.zarr").shape == out.shape
+
+
+@pytest.mark.parametrize(
+    ("prepare", "words"),
+    [
+        (lambda: None, "x.zarr: there is no such store; expected a directory"),
+        (lambda: Path("x.zarr").mkdir(), "x.zarr is no Zarr array of version 2 or 3"),
+        (lambda: zarr.open_group("x.zarr", mode="w"), "x.zarr is no Zarr array of version 2 or 3"),
+        (lambda: (stored(), Path("x.zarr/zarr.json").write_text("{")), "x.zarr is no Zarr array of version 2 or 3"),
+        (lambda: stored(X.astype(np.int32)), "expected dtype"),
+        (lambda: stored(X[0, 0], chunks=(16, 24)), "rank"),
+    ],
+)
+def test_what_is_no_store(prepare: Any, words: str) -> None:
+    prepare()
+    answer = command("run", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "-o", "y.zarr", expect=None)
+    assert answer.code in (1, 2)
+    assert words in re.sub(r"\s+", " ", answer.stderr + answer.stdout)
+    assert not Path("y.zarr").exists()
+
+
+# ---- what is not taken -----------------------------------------------------------------------------------------------
+
+
+def test_refused_kindly() -> None:
+    x = stored()
+    with pytest.raises(TypeError, match="out must be given for Zarr arrays, which may be larger than memory"):
+        poolgrad.avg_pool2d(x, 2)
+    with pytest.raises(TypeError, match="masks are one stream over all images"):
+        poolgrad.max_pool2d_with_mask(x, 2, out=(x, x))
+    with pytest.raises(poolgrad.AclnnError, match="161002"):
+        poolgrad.avg_pool2d(x, 2, out=x)
+    with pytest.raises(ValueError, match="out must be another array than those that are read"):
+        poolgrad.avg_pool2d(x, 3, 1, 1, out=zarr.open_array("x.zarr"))
+    said = command("run", "MaxPool2dWithMask", "--x", "x.zarr", *NUMBERS, "-o", "v.npy", "-o", "m.npy", expect=2).stderr
+    assert "x.zarr: masks are not made or read in blocks; use .npy files, or poolgrad.dask in Python" in said
+    out = [
+        stored(np.zeros((10, 4, 16, 20), t), f"{t}.zarr", chunks=c)
+        for t, c in (("f4", (1, 4, 16, 20)), ("i8", (5, 4, 16, 20)))
+    ]
+    with pytest.raises(ValueError, match="the same chunks in all its arrays"):
+        poolgrad.max_pool2d_with_indices(x, 2, out=tuple(out))
+
+
+def test_a_store_is_looked_at_by_other_commands() -> None:
+    stored()
+    assert "accepted" in command("check", "AvgPool2d", "--x", "x.zarr", "--kernel-size", "2").stdout
+    command("view", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "--plane", "0,1", "-o", "plane.svg")
+    assert Path("plane.svg").stat().st_size
