@@ -24,7 +24,7 @@ from poolgrad.base.tensor import Tensor, contiguous_strides
 from poolgrad.base.windows import pooled_size
 from poolgrad.contract.engine import prepare
 from poolgrad.kernels.average.one_pass import WAITING
-from poolgrad.kernels.record import FEW_WINDOWS, REPEATED_AT_ONCE, ROOM
+from poolgrad.kernels.record import FEW_WINDOWS, ROOM
 from poolgrad.operators import REGISTRY
 from poolgrad.plans import average
 from poolgrad.plans.plan import Plan
@@ -37,9 +37,8 @@ Use = dict[str, Any]  # ways and limits, as Planning.use takes them
 
 ROLLING: Use = {"ways": ["k3s1"]}
 DOUBLING: Use = {"ways": ["stride 2"]}
-REPEATING: Use = {"ways": ["touching"]}
-ONE_PASS: Use = {"ways": ["k3s1", "stride 2", "touching"]}
-WOVEN_ROWS: Use = {"ways": ["few windows"]}
+FEW: Use = {"ways": ["few windows"]}
+ONE_PASS: Use = {"ways": ["k3s1", "stride 2", "few windows"]}
 LANES: Use = {"ways": ["small planes", "rows"]}
 ROWS: Use = {"ways": ["rows"]}
 # What a plan shall use, and what it must show so that the test is known to reach the path.
@@ -54,12 +53,9 @@ LIMITS: list[tuple[str, Use, Callable[[Plan], bool]]] = [
         DOUBLING | {"last_cache": 0, "bytes_per_part": 1},
         lambda p: is_doubling(p) == can_double(p),
     ),
-    ("repeated rows", REPEATING, lambda p: is_repeating(p) == can_repeat(p)),
-    ("repeated rows past the caches", REPEATING | {"last_cache": 0}, lambda p: is_repeating(p) == can_repeat(p)),
-    ("many parts of repeated rows", REPEATING | {"bytes_per_part": 1}, lambda p: is_repeating(p) == can_repeat(p)),
-    ("woven rows", WOVEN_ROWS, lambda p: is_woven(p) == can_be_woven(p)),
-    ("woven rows past the caches", WOVEN_ROWS | {"last_cache": 0}, lambda p: is_woven(p) == can_be_woven(p)),
-    ("many parts of woven rows", WOVEN_ROWS | {"bytes_per_part": 1}, lambda p: is_woven(p) == can_be_woven(p)),
+    ("few windows", FEW, lambda p: are_few(p) == can_be_few(p)),
+    ("few windows past the caches", FEW | {"last_cache": 0}, lambda p: are_few(p) == can_be_few(p)),
+    ("many parts of few windows", FEW | {"bytes_per_part": 1}, lambda p: are_few(p) == can_be_few(p)),
     ("eight planes at a time", LANES, lambda p: p.kernel == "average_small_planes"),
     ("row by row", ROWS, lambda p: p.kernel == "average_rows"),
     ("narrow tiles", ROWS | {"widest_tile": 16, "narrowest_tile": 8}, lambda p: bool(p.record["tile"][0] <= 16)),
@@ -99,40 +95,36 @@ def can_roll(made: Plan) -> bool:
 
 
 def is_doubling(made: Plan) -> bool:
-    return made.kernel.startswith(("average_k2s2", "average_k3s2"))
+    return made.kernel.startswith("average_k3s2")
 
 
 def can_double(made: Plan) -> bool:
-    """Whether windows are 2 wide, two elements to each, or 3 and padded by 1, and those of a row fill a vector."""
+    """Whether windows are 3 wide with a stride of 2 and padded by 1, and those of a row fill a vector."""
     numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
-    size, out = made.record[0]["size"][1:], made.record[0]["out"][1:]
-    touching = numbers == [(2, 2), (2, 2), (0, 0)] and (size == 2 * out).all()
-    wide = size[1] >= 16 and made.call.tensor(made.tensors[-1]).dtype.itemsize > 2
-    return bool(wide and (touching or numbers == [(3, 3), (2, 2), (1, 1)]))
+    wide = made.record[0]["size"][2] >= 16 and made.call.tensor(made.tensors[-1]).dtype.itemsize > 2
+    return bool(wide and numbers == [(3, 3), (2, 2), (1, 1)])
 
 
-def is_repeating(made: Plan) -> bool:
-    return made.kernel.startswith("average_touching")
+def are_few(made: Plan) -> bool:
+    return made.kernel.startswith(FEW_WINDOWS)
 
 
-def can_repeat(made: Plan) -> bool:
-    """Whether windows of 2 to 4 touch from the first element on, and those of a row fill a vector."""
-    numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
-    wide = made.record[0]["out"][2] >= 8 and made.call.tensor(made.tensors[-1]).dtype.itemsize > 2
-    return bool(wide and numbers in [[(n, n), (n, n), (0, 0)] for n in (2, 3, 4)])
-
-
-def is_woven(made: Plan) -> bool:
-    return made.kernel in FEW_WINDOWS
-
-
-def can_be_woven(made: Plan) -> bool:
-    """Whether at most three windows hold an element, the first column begins a stride (or the other of two), and a row
-    has room for two vectors, and for a vector of windows."""
-    _, _, kernel = (int(number) for number in made.record[0]["kernel"])
-    stride, pad, width = (int(made.record[0][name][2]) for name in ("stride", "pad", "size"))
-    starts = pad % stride == 0 or stride == 2
-    return stride <= 3 and stride <= kernel <= 3 * stride and starts and width >= max(16, 8 * stride)
+def can_be_few(made: Plan) -> bool:
+    """Whether at most three windows hold an element, columns of a stride are of two kinds, the next stride's window is
+    the farthest that holds one, and blocks of eight windows cover a row, of which the last is laid back."""
+    kernel, stride, pad, width, out = (
+        int(made.record[0][name][2]) for name in ("kernel", "stride", "pad", "size", "out")
+    )
+    if not (stride <= kernel <= 3 * stride and stride <= 4):
+        return False
+    kinds = [
+        tuple(o for o in range(-3, 4) if o * stride - pad <= column < o * stride - pad + kernel)
+        for column in range(stride)
+    ]
+    few = len(set(kinds)) <= 2 and max(map(max, kinds)) <= 1
+    strides, whole = -(-width // stride), min(out, width // stride) // 8
+    covered = whole > 0 and 8 * whole >= strides - 8
+    return few and covered and (out >= 16 or min(map(min, kinds)) + strides - out >= -1)
 
 
 def is_global(made: Plan) -> bool:
@@ -251,14 +243,13 @@ def test_rolling_rows_of_strided_gradients(planning: Planning) -> None:
     assert len(plans) == 4
 
 
-@pytest.mark.parametrize(("kernel", "pad"), [(2, 0), (3, 1)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_doubled_rows_of_strided_gradients(dtype: Any, kernel: int, pad: int, planning: Planning) -> None:
+def test_doubled_rows_of_strided_gradients(dtype: Any, planning: Planning) -> None:
     """Planes of every width, split anywhere; rows may lie apart, in reverse, or on one another."""
     cases = [
-        (grad, (2, 3, 8 - odd, 2 * grad.shape[3] - odd), (kernel, 2, pad))
+        (grad, (2, 3, 8 - odd, 2 * grad.shape[3] - odd), (3, 2, 1))
         for grad in strided_gradients(range(9, 42), 4, dtype)
-        for odd in range(kernel - 1)
+        for odd in (0, 1)
     ]
     plans = check_in_any_parts(cases, DOUBLING | {"last_cache": 0}, planning)
     assert all(is_doubling(made) for made in plans)
@@ -287,7 +278,7 @@ def test_a_beginning_that_stays_in_the_caches(width: int, numbers: tuple[int, ..
             limits | {"kept_by_part": rows * row + row // 2, "kept_in_all": 1 << 30},
             planning,
         )
-        assert all(is_doubling(made) or is_repeating(made) for made in plans)
+        assert all(is_doubling(made) or are_few(made) for made in plans)
         assert all(made.record["streaming"][0] for made in plans)
         alone = rows if kernel == stride == 3 else 0  # a ninth as much is read as written
         assert [(made.parts, int(made.record["kept"][0])) for made in plans] == [(1, alone), (7, rows)]
@@ -299,29 +290,42 @@ def test_a_beginning_that_stays_in_the_caches(width: int, numbers: tuple[int, ..
 
 @pytest.mark.parametrize("stride", [2, 3, 4])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_repeated_rows_of_strided_gradients(dtype: Any, stride: int, planning: Planning) -> None:
-    """Rows of every width, in pieces if they are long, with and without columns and rows that no window holds."""
-    windows = [*range(8, 26), *(n * REPEATED_AT_ONCE + more for n in (1, 2, 3) for more in (-1, 0, 1))]
+def test_windows_that_touch_over_strided_gradients(dtype: Any, stride: int, planning: Planning) -> None:
+    """Rows of every width, with and without columns and rows that no window holds."""
     cases = [
         (grad, (2, 3, 3 * stride + rest, grad.shape[3] * stride + rest), (stride, stride))
-        for grad in strided_gradients(windows, 3, dtype)
+        for grad in strided_gradients(range(8, 26), 3, dtype)
         for rest in (0, stride - 1)
     ]
-    plans = check_in_any_parts(cases, REPEATING | {"last_cache": 0}, planning)
-    assert all(is_repeating(made) for made in plans)
+    plans = check_in_any_parts(cases, FEW | {"last_cache": 0}, planning)
+    assert all(are_few(made) for made in plans)
+
+
+@pytest.mark.parametrize("numbers", [(3, 1, 0), (2, 1, 1), (4, 2, 1), (3, 2, 0), (5, 3, 2), (9, 3, 3)], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_few_windows_over_strided_gradients(dtype: Any, numbers: tuple[int, ...], planning: Planning) -> None:
+    """The same where windows overlap: rows that begin a part need those before them."""
+    kernel, stride, pad = numbers
+    cases = [
+        (grad, (2, 3, *((n - 1) * stride + kernel - 2 * pad for n in grad.shape[2:])), numbers)
+        for grad in strided_gradients(range(16, 34), 5, dtype)
+    ]
+    plans = check_in_any_parts(cases, FEW | {"last_cache": 0}, planning)
+    assert [are_few(made) for made in plans] == [can_be_few(made) for made in plans]
+    assert any(map(are_few, plans))
 
 
 @pytest.mark.parametrize("stride", [2, 3, 4])
-def test_repeated_rows_of_windows_that_leave_the_plane(stride: int, planning: Planning) -> None:
+def test_touching_windows_that_leave_the_plane(stride: int, planning: Planning) -> None:
     """With a divisor of the caller's own a last window counts like all others, though a part of it lies outside."""
     grad, shape = gradient((2, 3, 3, 11)), (2, 3, 2 * stride + 1, 10 * stride + 1)
     arguments = {"ceil_mode": True, "divisor_override": 7}
     planning.use(**LANES)
     expected = poolgrad.avg_pool2d_backward(grad, shape, stride, stride, **arguments)
-    planning.use(**REPEATING)
+    planning.use(**FEW)
     plans = planning.recording()
     assert np.array_equal(poolgrad.avg_pool2d_backward(grad, shape, stride, stride, **arguments), expected)
-    assert is_repeating(plans[-1])
+    assert are_few(plans[-1])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -369,7 +373,7 @@ def test_results_whose_rows_and_planes_lie_apart(numbers: tuple[int, ...], dtype
         out[...] = 77
         assert (room == 77).all(), (width, wider, between, further)
         reached.add(plans[-1].kernel)
-    assert all(name.startswith(("average_k", "average_touching")) for name in reached)
+    assert all(name.startswith(("average_k", FEW_WINDOWS)) for name in reached)
 
 
 def strided_gradients(windows: Sequence[int], rows: int, dtype: Any) -> list[Array]:
@@ -412,9 +416,9 @@ def test_windows_that_count_differently_do_not_roll(planning: Planning) -> None:
     plans = planning.recording()
     grad = gradient((1, 2, 9, 64))
     poolgrad.avg_pool2d_backward(grad, (1, 2, 9, 64), 3, 1, 1, count_include_pad=False)
-    assert plans[-1].kernel == "average_few_windows_3_1_0"
+    assert are_few(plans[-1])
     poolgrad.avg_pool2d_backward(grad, (1, 2, 11, 66), 3, 1, 0)
-    assert plans[-1].kernel == "average_few_windows_3_1_0"
+    assert are_few(plans[-1])
 
 
 @pytest.mark.parametrize(
@@ -444,14 +448,14 @@ def test_layers_of_windows_that_touch(beyond_caches: bool, planning: Planning) -
         (gradient((2, layers, 3, 9)), (2, depth, 3 * stride, 9 * stride))
         for stride, depth, layers in itertools.product((1, 2, 3, 4), (1, 2, 3), (1, 2, 3, 8))
     ]
-    planning.use(ways=["touching", "few windows"], **({"last_cache": 0} if beyond_caches else {}))
+    planning.use(ways=["few windows"], **({"last_cache": 0} if beyond_caches else {}))
     plans = planning.recording()
     for grad, shape in cases:
         got = poolgrad.adaptive_avg_pool3d_backward(grad, shape)
         exact = reference.adaptive_avg_pool3d_backward(grad.astype(np.float64), shape)
         bound = reference.adaptive_avg_pool3d_backward(np.abs(grad).astype(np.float64), shape)
         assert (np.abs(got - exact) <= bound * 9 * 2.0**-24 * 1.001).all(), (grad.shape, shape)
-    assert {made.kernel for made in plans} >= {f"average_touching_{stride}" for stride in (2, 3, 4)}
+    assert {int(made.record["stride"][0][2]) for made in plans if are_few(made)} == {1, 2, 3, 4}
 
 
 def average_by_definition(grad: Array, size: tuple[int, ...], kernel: int, stride: int) -> Array:
@@ -686,16 +690,10 @@ def test_scratch_of_long_rows_is_bounded() -> None:
                 poolgrad.get_num_threads(),
             )
             assert made.scratch_bytes <= 64_000_000, (width, kernel, stride, made.kernel)
-            reached.add(made.kernel)
+            reached.add(FEW_WINDOWS if are_few(made) else made.kernel)
     finally:
         poolgrad.set_num_threads(2)
-    assert reached >= {
-        "average_rows",
-        "average_k3s1",
-        "average_k3s2",
-        "average_touching_2",
-        "average_few_windows_3_2_1",
-    }
+    assert reached >= {"average_rows", "average_k3s1", "average_k3s2", FEW_WINDOWS}
 
 
 def test_scratch_is_bounded_for_any_plan() -> None:

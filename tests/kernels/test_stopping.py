@@ -298,8 +298,8 @@ CALLS = {
     "average_touching_pixels": [average((3, 24, 20, 20), 2, 2, 0, last=True)],
     "average_k3s1": [average((2, 5, 50, 60), 3, 1, 1)],
     "average_k3s2": [average((2, 5, 50, 60), 3, 2, 1)],
-    "average_touching_3": [average((2, 5, 60, 90), 3, 3, 0)],
-    "average_few_windows_2_1_0": [average((2, 5, 50, 60), 2, 1, 0)],
+    "average_few_windows_3_3_0_0_0_1_0": [average((2, 5, 60, 90), 3, 3, 0)],
+    "average_few_windows_2_1_0_0_1_1_0": [average((2, 5, 50, 60), 2, 1, 0)],
     "max_channels_last_k2s2": [
         maximum((9, 24, 20, 20), 2, 2, 0, last=True),
         maximum((1, 8, 90, 90), 2, 2, 0, last=True),

