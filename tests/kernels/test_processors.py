@@ -25,7 +25,9 @@ from poolgrad.kernels.runtime.runner import kernel_signature
         ("average_few_windows_3_2_1", {"stnp", "fcvtn"}),
         ("max_channels_last_k3s1", {"stnp", "prfm"}),
         ("max_touching_pairs", {"stnp", "fcvtn"}),
-        ("max_touching_3", {"stnp", "fcvtn"}),
+        ("max_touching_3", {"stnp"}),
+        ("scatter_halves", {"fcvt"}),
+        ("scatter_bands", {"stnp", "fcvtn"}),
     ],
 )
 def test_arm64(name: str, special: set[str]) -> None:
