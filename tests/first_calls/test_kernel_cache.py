@@ -25,7 +25,8 @@ def test_first_call_ever_says_that_it_compiles_and_the_second_process_does_not(t
     assert first.returncode == second.returncode == 0, first.stderr + second.stderr
     kept = f"it is kept in {tmp_path / 'cache'}"
     assert (
-        first.stderr == f"poolgrad: compiling the kernel scatter_dense in float32 for this CPU, some seconds; {kept}\n"
+        first.stderr
+        == f"poolgrad: compiling the kernel scatter_numbers in float32 for this CPU, some seconds; {kept}\n"
     )
     assert second.stderr == ""
     assert first.stdout == second.stdout
@@ -33,7 +34,7 @@ def test_first_call_ever_says_that_it_compiles_and_the_second_process_does_not(t
 
 def test_every_kernel_that_is_compiled_is_told(tmp_path: Path) -> None:
     both = "; ".join((CALL, CALL.partition("; ")[2].replace("float32", "float64")))
-    for told in (["scatter_dense in float32", "scatter_dense in float64"], []):
+    for told in (["scatter_numbers in float32", "scatter_numbers in float64"], []):
         done = python(both, POOLGRAD_CACHE_DIR=str(tmp_path))
         assert re.findall(r"compiling the kernel (.*) for this CPU", done.stderr) == told
         assert len(done.stderr.splitlines()) == len(told)

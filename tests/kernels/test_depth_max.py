@@ -130,24 +130,33 @@ def test_adaptive_windows(outs: Three, dtype: Any, planning: Planning) -> None:
 
 
 WAYS = [
-    ("max_touching_2", (5, 7, 34), (2, 2, 2), np.float32, "plain"),
-    ("max_touching_3", (7, 9, 28), (3, 3, 3), np.float64, "plain"),
-    ("max_touching_4", (4, 8, 34), (2, 4, 4), np.float32, "cropped"),
-    ("max_touching_3", (3, 9, 28), (1, 3, 3), np.float16, "plain"),
-    ("max_touching_pairs", (5, 7, 34), (2, 2, 2), np.float16, "plain"),
-    ("max_touching_pairs", (5, 7, 34), (2, 2, 2), np.float16, "cropped"),
-    ("scatter_bands", (9, 15, 16), (5, 5, 5), np.float16, "plain"),
-    ("scatter_layers", (7, 8, 41), (2, 3, 5), np.float32, "plain"),
-    ("scatter_layers", (5, 6, 25), (3, 2, 3), np.float64, "plain"),
-    ("scatter_dense", (5, 6, 7), (2, 2, 2), np.float32, "plain"),
-    ("scatter_dense", (5, 6, 7), (2, 2, 2), np.float16, "plain"),
-    ("scatter", (5, 6, 7), (2, 2, 2), np.float32, "cropped"),
-    ("scatter", (5, 6, 7), (2, 2, 2), np.float16, "cropped"),
-    ("scatter_channels_last", (5, 6, 7), (2, 2, 2), np.float32, "channels last"),
-    ("scatter_channels_last", (5, 6, 7), (2, 2, 2), np.float32, "channels last apart"),
-    ("scatter_channels_last_16_bits", (5, 6, 7), (2, 2, 2), np.float16, "channels last"),
-    ("scatter_channels_last_16_bits", (5, 6, 7), (2, 2, 2), ml_dtypes.bfloat16, "channels last apart"),
+    ("touching", (3, 7, 34), (1, 2, 2), np.float32, "plain"),
+    ("touching", (3, 9, 28), (1, 3, 3), np.float64, "cropped"),
+    ("pairs", (3, 7, 34), (1, 2, 2), np.float16, "plain"),
+    ("pairs", (3, 7, 34), (1, 2, 2), np.float16, "cropped"),
+    ("apart", (5, 7, 34), (2, 2, 2), np.float16, "plain"),
+    ("apart", (5, 7, 34), (2, 2, 2), ml_dtypes.bfloat16, "cropped"),
+    ("apart", (5, 6, 7), (2, 2, 2), np.float16, "channels last"),
+    ("apart", (5, 6, 7), (2, 2, 2), np.float16, "channels last apart"),
+    ("bands", (9, 15, 16), (5, 5, 5), np.float16, "plain"),
+    ("bands", (5, 6, 7), (2, 2, 2), np.float16, "plain"),
+    ("bands", (9, 15, 16), (5, 5, 5), ml_dtypes.bfloat16, "channels last"),
+    ("layers", (7, 8, 41), (2, 3, 5), np.float32, "plain"),
+    ("layers", (5, 6, 25), (3, 2, 3), np.float64, "plain"),
+    ("in place", (5, 6, 7), (2, 2, 2), np.float32, "plain"),
+    ("in place", (5, 6, 7), (2, 2, 2), np.float16, "plain"),
+    ("in place", (5, 6, 7), (2, 2, 2), np.float32, "cropped"),
+    ("in place", (5, 6, 7), (2, 2, 2), np.float16, "cropped"),
+    ("in place", (5, 6, 7), (2, 2, 2), np.float32, "channels last"),
+    ("in place", (5, 6, 7), (2, 2, 2), np.float32, "channels last apart"),
+    ("in place", (5, 6, 7), (2, 2, 2), np.float16, "channels last"),
+    ("in place", (5, 6, 7), (2, 2, 2), ml_dtypes.bfloat16, "channels last apart"),
 ]
+
+
+def taken(planning: Planning) -> set[str]:
+    """The ways of all plans that were made."""
+    return {made.choice.taken.name for made in planning.plans if made.choice}
 
 
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
@@ -156,7 +165,8 @@ def test_indices_that_went_astray(
     way: Any, index_dtype: Any, planning: Planning, threads: None, beyond_caches: None
 ) -> None:
     """One index names every other place of its volume in turn, or all name any: added where they point."""
-    kernel, sizes, size, dtype, layout = way
+    name, sizes, size, dtype, layout = way
+    planning.ways = [name]
     shape, volume = (2, 3, *sizes), math.prod(sizes)
     grad, good = gradients_and_indices((2, 3), fixed(sizes, size, size), dtype, index_dtype)
     random = np.random.default_rng(3)
@@ -172,7 +182,7 @@ def test_indices_that_went_astray(
         max_pool3d_backward(inputs[0], shape, inputs[1], size, out=out.array)
         assert_same_bits(np.ascontiguousarray(out.array), added_up(grad, indices, shape))
         out.assert_untouched()
-    assert set(planning.kernels) == {kernel}
+    assert taken(planning) == {name}
 
 
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
@@ -181,7 +191,8 @@ def test_the_first_bad_index_is_named(
     way: Any, index_dtype: Any, planning: Planning, threads: None, beyond_caches: None
 ) -> None:
     """Counted over planes, layers, rows and columns; no other element of any tensor is read or written."""
-    kernel, sizes, size, dtype, layout = way
+    name, sizes, size, dtype, layout = way
+    planning.ways = [name]
     shape, volume = (2, 3, *sizes), math.prod(sizes)
     grad, good = gradients_and_indices((2, 3), fixed(sizes, size, size), dtype, index_dtype)
     layout_of_inputs = "channels last" if "channels last" in layout else "plain"
@@ -199,16 +210,15 @@ def test_the_first_bad_index_is_named(
         with pytest.raises(poolgrad.IndexRangeError, match=named):
             max_pool3d_backward(inputs[0], shape, inputs[1], size, out=out.array)
         out.assert_untouched()
-    assert set(planning.kernels) == {kernel}
+    assert taken(planning) == {name}
 
 
 TILES = [
     ((2, 2, 2), (2, 2, 2)),
     ((3, 3, 3), (3, 3, 3)),
-    ((2, 4, 4), (2, 4, 4)),
     ((1, 2, 2), (1, 2, 2)),
     ((1, 3, 3), (1, 3, 3)),
-    ((1, 4, 3), (1, 4, 4)),
+    ((1, 3, 2), (1, 3, 3)),
     ((3, 2, 2), (5, 2, 2)),
     ((2, 3, 2), (3, 3, 3)),
     ((4, 1, 2), (4, 2, 2)),
@@ -220,6 +230,7 @@ TILES = [
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_windows_that_touch(dtype: Any, index_dtype: Any, streamed: bool, planning: Planning, threads: None) -> None:
     """Every remainder of layers, rows and columns, exact to the last byte."""
+    planning.ways = ["touching", "pairs", "apart"]
     if streamed:
         planning.limit(last_cache=0)
     for (kernel, stride), windows, spare in itertools.product(TILES, (8, 9, 15, 16, 17), range(3)):
@@ -237,24 +248,24 @@ def test_windows_that_touch(dtype: Any, index_dtype: Any, streamed: bool, planni
             max_pool3d_backward(held[0], shape, held[1], kernel, stride, out=out.array)
             assert_same_bits(np.ascontiguousarray(out.array), expected)
             out.assert_untouched()
-            if dtype in HALVES and stride[2] == 2:
-                assert planning.plans.pop().kernel == "max_touching_pairs"
-            elif (stride[0] == 1 and (layout == "plain" or dtype not in HALVES)) or (streamed and dtype not in HALVES):
-                assert planning.plans.pop().kernel == f"max_touching_{stride[2]}"
-            else:
-                assert planning.plans.pop().kernel.startswith("scatter")
+            way = "apart" if stride[0] > 1 or stride[2] > 2 else "pairs"
+            if dtype not in HALVES:
+                way = "touching" if stride[0] == 1 else "in place"
+            assert taken(planning) == {way}
+            planning.plans.clear()
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize("stride", [2, 3, 4])
+@pytest.mark.parametrize("stride", [2, 3])
 def test_rows_that_are_streamed(stride: int, dtype: Any, planning: Planning) -> None:
     """Every length of a last group of windows, where memory can be streamed to, and where it can't; one thread, so that
     there are volumes with another one behind them and one without."""
     planning.limit(last_cache=0, bytes_per_part=1 << 30)
+    planning.ways = ["touching"]
     size = np.dtype(dtype).itemsize
     for width, index_dtype in itertools.product(range(stride * 8, stride * 8 + 34), INDEX_DTYPES):
         sizes = (5, 2 * stride + width % 2, width)
-        shape, numbers = (1, 2, *sizes), ((2, stride, stride),) * 2
+        shape, numbers = (1, 2, *sizes), ((1, stride, stride),) * 2
         grad, indices = gradients_and_indices((1, 2), fixed(sizes, *numbers), dtype, index_dtype)
         expected = added_up(grad, indices, shape)
         held = [Guarded.holding(values).array for values in (grad, indices)]
@@ -285,6 +296,7 @@ def test_bands_of_layers(dtype: Any, streamed: bool, planning: Planning, threads
         for band, index_dtype in itertools.product((1, 3 * stride * area, (sizes[0] - 1) * area), INDEX_DTYPES):
             grad, indices = gradients_and_indices((2, 2), fixed(sizes, *numbers), dtype, index_dtype)
             planning.limit(band=min(band, math.prod(sizes) - 1))
+            planning.ways = ["bands"]
             out = Guarded(shape, dtype)
             max_pool3d_backward(grad, shape, indices, *numbers, out=out.array)
             assert planning.plans.pop().kernel == "scatter_bands"
@@ -295,6 +307,7 @@ def test_bands_of_layers(dtype: Any, streamed: bool, planning: Planning, threads
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_rows_of_layers(dtype: Any, planning: Planning, threads: None, beyond_caches: None) -> None:
     """Windows that overlap, touch or leave out, along each axis; lines that are cleared end in the middle of rows."""
+    planning.ways = ["layers"]
     along = ((3, 2, 1), (3, 1, 1), (2, 1, 0), (1, 1, 0), (2, 3, 1), (1, 2, 0), (3, 5, 1))
     for layers, rows, (depth, height), width in itertools.product(along, along, ((5, 7), (4, 6)), (17, 41)):
         columns = rows if (width + 2 * rows[2] - rows[0]) // rows[1] >= 7 else (3, 2, 1)
@@ -307,11 +320,11 @@ def test_rows_of_layers(dtype: Any, planning: Planning, threads: None, beyond_ca
         max_pool3d_backward(held[0], shape, held[1], *numbers, out=out.array)
         assert_same_bits(out.array, added_up(grad, indices, shape))
         out.assert_untouched()
-    assert set(planning.kernels) == {"scatter_layers"}
+    assert taken(planning) == {"layers"}
 
 
 def test_windows_over_many_layers_are_cleared_ahead(planning: Planning, beyond_caches: None) -> None:
-    for layers, way in ((3, "scatter_layers"), (4, "scatter_dense")):
+    for layers, way in ((3, "scatter_layers"), (4, "scatter_numbers")):
         sizes, numbers = (5, 9, 20), ((layers, 3, 3), (2, 2, 2))
         grad, indices = gradients_and_indices((1, 2), fixed(sizes, *numbers), np.float32, np.int32)
         got = max_pool3d_backward(grad, (1, 2, *sizes), indices, *numbers)
@@ -323,7 +336,7 @@ def test_volumes_beyond_32_bits_are_scattered() -> None:
     """Their places are compared in 32 bits by no kernel."""
     shape = (1, 1, 2, 2**15, 2**15)
     made = described_plan(shape, (1, 1, 1, 2**14, 2**14), 2)
-    assert made.kernel == "scatter_dense"
+    assert made.kernel == "scatter_numbers"
 
 
 def described_plan(shape: tuple[int, ...], pooled: tuple[int, ...], kernel: int) -> Plan:

@@ -26,7 +26,9 @@ from poolgrad.kernels.runtime.runner import kernel_signature
         ("average_few_windows_3_2_1_0_0_1_2", {"stnp", "fcvtn", "prfm"}),
         ("max_channels_last_k3s1", {"stnp", "prfm"}),
         ("max_touching_pairs", {"stnp", "fcvtn"}),
-        ("max_touching_3", {"stnp", "fcvtn"}),
+        ("max_touching_3", {"stnp"}),
+        ("scatter_halves", {"fcvt"}),
+        ("scatter_bands", {"stnp", "fcvtn"}),
     ],
 )
 def test_arm64(name: str, special: set[str]) -> None:

@@ -307,18 +307,12 @@ CALLS = {
     "max_touching_pairs": [maximum((3, 8, 20, 40), 2, 2, 0, "f2"), maximum((1, 1, 100, 100), 2, 2, 0, "f2")],
     "max_touching_short_rows": [maximum((30, 3, 10, 12), 2, 2, 0)],
     "max_touching_2": [maximum((3, 8, 20, 40), 2, 2, 0), maximum((1, 1, 100, 100), 2, 2, 0)],
-    "max_touching_3": [maximum((3, 8, 99, 99), 3, 3, 0, "f2"), maximum((1, 1, 99, 99), 3, 3, 0, "f2")],
     "scatter_bands": [maximum((3, 8, 50, 50), 3, 1, 1, "f2"), maximum((1, 1, 100, 100), 3, 1, 1, "f2")],
     "scatter_layers": [maximum((3, 8, 3, 96, 96), 3, 2, 1), maximum((1, 1, 5, 96, 96), 3, 2, 1)],
-    "scatter_dense": [maximum((30, 8, 9, 9), 3, 1, 1), maximum((1, 1, 700, 700), 3, 1, 1)],
-    "scatter_channels_last": [maximum((9, 6, 20, 20), 3, 2, 1, last=True), maximum((1, 6, 90, 90), 3, 2, 1, last=True)],
+    "scatter_numbers": [maximum((30, 8, 9, 9), 3, 1, 1), maximum((1, 1, 700, 700), 3, 1, 1)],
     "scatter_mask": [masked((9, 6, 20, 21), 3, 2, 1), masked((1, 1, 99, 99), 3, 2, 1, "f2")],
-    "scatter_channels_last_16_bits": [
-        maximum((9, 6, 20, 20), 3, 2, 1, "f2", last=True),
-        maximum((1, 6, 90, 90), 3, 2, 1, "f2", last=True),
-    ],
-    "scatter_sparse": [maximum((9, 6, 20, 20), 7, 7, 0, "f2"), maximum((1, 1, 99, 99), 9, 9, 0, "f2")],
-    "scatter": [maximum((9, 1, 20, 21), 3, 2, 1, "f2", last=True), maximum((1, 1, 99, 99), 3, 2, 1, "f2", last=True)],
+    "scatter_halves": [maximum((9, 6, 20, 20), 4, 3, 0, "f2"), maximum((1, 6, 99, 99), 4, 3, 0, "f2", last=True)],
+    "scatter_halves_apart": [maximum((9, 6, 20, 20), 7, 7, 0, "f2"), maximum((1, 1, 99, 99), 9, 9, 0, "f2")],
 }
 MANY = [(name, calls[0]) for name, calls in CALLS.items() if calls]
 LARGE = [(name, calls[1]) for name, calls in CALLS.items() if len(calls) > 1]

@@ -117,17 +117,16 @@ _MODULES = {
     **dict.fromkeys(PIXEL_BLOCKS, "maximum.channels_last_blocks"),
     "max_touching_2": "maximum.touching",
     "max_touching_3": "maximum.touching",
-    "max_touching_4": "maximum.touching",
     "max_touching_pairs": "maximum.touching_pairs",
     "max_touching_short_rows": "maximum.touching_short_rows",
-    "scatter": "maximum.scatter",
     "scatter_mask": "maximum.mask",
     "scatter_bands": "maximum.scatter_bands",
     "scatter_layers": "maximum.scatter_layers",
-    "scatter_channels_last": "maximum.scatter_in_place",
-    "scatter_channels_last_16_bits": "maximum.scatter_in_place",
-    "scatter_dense": "maximum.scatter",
-    "scatter_sparse": "maximum.scatter_in_place",
+    "scatter_numbers": "maximum.scatter",
+    "scatter_halves": "maximum.scatter",
+    "scatter_bfloats": "maximum.scatter",
+    "scatter_halves_apart": "maximum.scatter",
+    "scatter_bfloats_apart": "maximum.scatter",
 }
 # Kernels that are made for numbers, which their names tell.
 _MADE = {FEW_WINDOWS: "average.few_windows", LAYERS_OF_FEW_WINDOWS: "average.layers"}

@@ -122,6 +122,8 @@ _NUMBER_FIELDS = (
     "tile",  # columns at once
     "chunk",  # windows at once, and some room
     "batch",  # rows of gradients that are expanded together, a power of two; planes that are scattered together
+    "together",  # planes that lie side by side and are filled together, at most
+    "pieces",  # of an image's channels: units of work
     "batch_bits",  # its logarithm
     "pitch",  # from row to row of a batch's quotients
     "longer",  # room for all of these
@@ -144,8 +146,6 @@ RECORD = np.dtype(
 ROOM, WIDE_ROOM, ROWS_IN_TABLE = 32, 64, 1024
 # The longest list of rows that are added together.
 LONGEST_TABLE = 32
-# Finished numbers that are gathered in scratch before they are written, beside the last rows and their overrun.
-GATHERED = 1024
 # Pixels of a block along each axis (pixel_blocks.py), and room for the longest table of one: windows of 3 with a stride
 # of 1.
 BLOCK_SIDE, LONGEST_BLOCK_TABLE = 2, 64

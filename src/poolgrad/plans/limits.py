@@ -71,6 +71,8 @@ class Limits:
     # Gradients of maxima: larger planes of 16-bit numbers are made in bands of about so many elements, which are
     # float32 until they are written.
     band: int = 1 << 10
+    # Bands of channels side by side, which shall stay in the second-level cache with what else is there.
+    band_of_channels: int = 1 << 18
     # Small planes are cleared and filled some at a time, as many as take so many bytes: gradients follow just behind
     # the zeros. Half as many take up to a tenth longer, twice as many up to a sixth (7 x 7 planes).
     batch_bytes: int = 1 << 12

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.dtypes import DType
+from ..base.dtypes import FLOAT16, DType
 from ..base.tensor import Planes, Tensor, as_planes
 from ..base.windows import COUNT_ONE, FIXED, Axis, whole
 from ..contract.engine import Call
@@ -23,7 +23,6 @@ from ..contract.pooling import layout_of
 from ..kernels import record as codes
 from ..kernels.record import (
     BLOCK_SIDE,
-    GATHERED,
     LANES,
     LINE,
     LONGEST_BLOCK_TABLE,
@@ -36,12 +35,10 @@ from .limits import Limits, machine_limits
 from .plan import CODES, Plan, compute_dtype, parts_for
 from .ways import Booking, Need, Record, Way, choose
 
-# Windows that touch are laid out by constant shuffles up to this stride, at least a vector of them to a row.
-# Beyond it few gradients meet many zeros, and a scatter is as fast.
-LARGEST_TILE, NARROWEST_ROW = 4, LANES
-# Over several layers still fewer gradients meet still more zeros. Only beyond the caches does a scatter of floats take
-# longer there, by 1.5 to 1.7 times; within them it takes 0.4 to 0.8 of the time.
-# Of 16-bit numbers, a window's two columns are one word. That takes half the time of numbers that are widened first.
+# Windows that touch are laid out by constant shuffles up to this stride, at least a vector of them to a row. Beyond it
+# few gradients meet many zeros, and a scatter is as fast; within the caches it is with strides of 3, too.
+LARGEST_TILE, NARROWEST_ROW = 3, LANES
+# Of 16-bit numbers, a window's two columns are one word.
 PAIR = 2
 # Shorter rows of 2 x 2 windows are laid one over the end of the other: rows of 7 take two thirds of a scatter's time,
 # of 5 nine tenths. Rows of 4, the shortest that can be, take as long, and larger windows longer, since few gradients
@@ -59,12 +56,13 @@ MOST_LAYERS = 3
 # 32-bit indices, windows of 3 and a stride of 1 that takes 0.72 to 0.87 times as long (7 x 7 to 40 x 40 planes). Larger
 # planes are cleared as indices come, which is faster than a copy.
 MOST_SIDESTEPPED = 1 << 11
-# If there are so many elements for each gradient, halves are scattered into the output itself, in 0.3 to 0.9 of the
-# time of any other way; fewer will do if a plane and its sums stay in the first-level cache, 0.6 to 0.9. (bfloat16
-# gains least: one gradient for ten elements may take a tenth longer.)
-SPARSE, SPARSE_IN_CACHE = 32, 9
-# Sums of halves whose channels lie side by side: of as many channels at once as fit the second-level cache with their
-# sums, and still of these: a cache line has as many.
+# With so many elements for each gradient and more, halves are added up in the output itself, and not in bands; or put
+# there if windows are apart. bfloat16 takes longer to be rounded one by one.
+SPARSE, SPARSE_BFLOATS, SPARSE_APART = 6, 10, 2
+# So many elements of an output are cleared at a time, ahead of gradients. Twice as many take up to 4 % longer, four
+# times as many 10 %; but if there are many for each gradient, more of them, up to so many bytes.
+CLEARED_AHEAD, MOST_CLEARED_AHEAD = 512, 8192
+# Channels side by side, of which bands and sums take no fewer at once: a cache line has as many.
 CHANNELS_OF_A_LINE = 32
 
 
@@ -96,13 +94,15 @@ class _View(NamedTuple):
         )
 
     @property
-    def has_channels_side_by_side(self) -> bool:
-        return self.planes.steps[1] == self.dtype.itemsize
+    def has_equal_steps(self) -> bool:
+        """Whether the elements of a plane follow each other in equal steps, over all its rows and layers."""
+        (*_, depth, rows, columns), (*_, layer, row, step) = self.planes.shape, self.planes.steps
+        return (rows == 1 or row == columns * step) and (depth == 1 or layer == rows * columns * step)
 
     def cut(self, rows: int, width: int) -> _View:
-        """Planes that are runs of memory, as so many rows without layers."""
-        (batch, channels, *_), (image, plane, *_), size = self.planes.shape, self.planes.steps, self.dtype.itemsize
-        return self._replace(planes=Planes((batch, channels, 1, rows, width), (image, plane, 0, width * size, size)))
+        """Planes with equal steps, as so many rows without layers."""
+        (batch, channels, *_), (image, plane, *_, step) = self.planes.shape, self.planes.steps
+        return self._replace(planes=Planes((batch, channels, 1, rows, width), (image, plane, 0, width * step, step)))
 
 
 _Views = tuple[_View, _View, _View]  # of the gradient, the indices and the result
@@ -114,7 +114,7 @@ class Scattering:
     """A maximum's gradient, as its ways look at it."""
 
     call: Call
-    axes: _Axes | None  # None if windows are not of one size
+    windows: _Axes  # along D, H and W; a plane without depth has one layer
     views: _Views
     threads: int
     limits: Limits
@@ -192,13 +192,33 @@ class Scattering:
 
     @property
     def is_deep(self) -> bool:
-        return self.axes is not None and (self.axes[0].size > 1 or self.axes[0].out > 1)
+        return self.windows[0].size > 1 or self.windows[0].out > 1
+
+    def has_few(self, least: int) -> bool:
+        """Whether there are so many elements for each gradient."""
+        return self.gradients * least <= self.plane
 
     @property
-    def windows(self) -> _Axes:
-        """Along D, H and W; only for ways that need windows of one size."""
-        assert self.axes is not None
-        return self.axes
+    def are_apart(self) -> bool:
+        """Whether no two windows share an element."""
+        return all(w.out == 1 or (w.rule == FIXED and w.kernel <= w.stride) for w in self.windows)
+
+    @cached_property
+    def by_pixels(self) -> bool:
+        """Whether channels lie side by side, and not the elements of a plane."""
+        side_by_side = all(view.planes.steps[1] == view.dtype.itemsize for view in self.views)
+        return self.channels > 1 and side_by_side and not self.has_dense_planes
+
+    @property
+    def pieces(self) -> int:
+        """Of each image, to be units of work: planes, or channels side by side only if images are hard to share out.
+
+        Threads that write to the same cache lines may take longer than one alone.
+        """
+        images = self.target.planes.shape[0]
+        if not self.by_pixels:
+            return self.channels
+        return 1 if images % self.parts == 0 or images >= 4 * self.parts else min(self.parts, self.channels)
 
     @property
     def fallback_plane(self) -> int:
@@ -218,8 +238,8 @@ class Scattering:
         return all(view.is_dense for view in self.views)
 
     @property
-    def has_channels_side_by_side(self) -> bool:
-        return all(view.has_channels_side_by_side for view in self.views)
+    def has_equal_steps(self) -> bool:
+        return all(view.has_equal_steps for view in self.views)
 
     def fits(self, floats: int) -> bool:
         return floats * self.itemsize <= self.limits.budget(self.parts)
@@ -232,8 +252,8 @@ def plan_maximum(call: Call, threads: int, limits: Limits | None = None, way: st
     """
     names = tuple(call.operator.by_role[role].name for role in (Role.GRADIENT, Role.INDICES, Role.RESULT))
     tensors, layout = [call.tensor(name) for name in names], layout_of(call)
-    source, where, target = (_View(as_planes(tensor, layout), tensor.dtype) for tensor in tensors)
-    subject = Scattering(call, _fixed_axes(call), (source, where, target), threads, limits or machine_limits())
+    source, where, target = (_View(_stepped(as_planes(tensor, layout)), tensor.dtype) for tensor in tensors)
+    subject = Scattering(call, _axes(call), (source, where, target), threads, limits or machine_limits())
     record = _record(subject)
     if not tensors[2].count:
         return Plan(call, "", subject.compute, record, names, 0, 1, 0, 0)
@@ -241,6 +261,16 @@ def plan_maximum(call: Call, threads: int, limits: Limits | None = None, way: st
     kernel, units, floats, integers, grain = choice.taken.book(subject, record)
     parts = max(1, min(subject.parts, units))
     return Plan(call, kernel, subject.compute, record, names, units, parts, floats, integers, grain, choice=choice)
+
+
+def _stepped(planes: Planes) -> Planes:
+    """The same planes. An axis of one element may have any step: here one that follows from the others."""
+    (_, _, depth, rows, columns), (image, plane, layer, row, step) = planes.shape, planes.steps
+    if columns == 1:
+        step = row if rows > 1 else layer if depth > 1 else step
+    row = row if rows > 1 else columns * step
+    layer = layer if depth > 1 else rows * row
+    return Planes(planes.shape, (image, plane, layer, row, step))
 
 
 def _record(subject: Scattering) -> Record:
@@ -254,11 +284,11 @@ def _record(subject: Scattering) -> Record:
     return record
 
 
-def _fixed_axes(call: Call) -> _Axes | None:
-    """The windows along D, H and W, if all are of one size; a plane without depth has one layer."""
+def _axes(call: Call) -> _Axes:
+    """The windows along D, H and W; a plane without depth has one layer."""
     windows = [w.axis(COUNT_ONE) for w in call.operator.windows(call)]
     depth, rows, columns = (*[whole(1)] * (3 - len(windows)), *windows)
-    return (depth, rows, columns) if depth.rule == rows.rule == columns.rule == FIXED else None
+    return depth, rows, columns
 
 
 def _set_views(record: Record, views: _Views) -> None:
@@ -268,13 +298,13 @@ def _set_views(record: Record, views: _Views) -> None:
 
 
 def _set_windows(record: Record, axes: _Axes) -> None:
-    for name in ("kernel", "stride", "pad"):
+    for name in ("rule", "kernel", "stride", "pad"):
         record[name] = [getattr(axis, name) for axis in axes]
 
 
 def _has_windows(s: Scattering) -> bool:
     """Whether windows of one size tell where indices point. Places are compared in 32 bits."""
-    return s.flows and s.axes is not None and s.plane < 2**31
+    return s.flows and all(w.rule == FIXED for w in s.windows) and s.plane < 2**31
 
 
 def _has_blocks(s: Scattering) -> bool:
@@ -284,44 +314,33 @@ def _has_blocks(s: Scattering) -> bool:
 
 
 def _blocks_scratch(s: Scattering) -> tuple[int, int, int]:
-    """Channels at once; floats and integers."""
-    at_once = min(s.channels, s.limits.channels_at_once)
+    """Channels at once, at least two vectors, so that one can be left over; floats and integers."""
+    at_once = min(s.channels, max(s.limits.channels_at_once, 2 * LANES))
     return at_once, BLOCK_SIDE**2 * at_once, 2 * LONGEST_BLOCK_TABLE + at_once
 
 
 def _book_blocks(s: Scattering, record: Record) -> Booking:
     rows = s.windows[1]
-    record["chunk"], floats, integers = _blocks_scratch(s)
+    record["together"], floats, integers = _blocks_scratch(s)
+    record["pieces"] = pieces = min(s.pieces, s.channels // LANES)
     _set_windows(record, s.windows)
     code = codes.FLOAT32 if s.plain else CODES[s.target.dtype]
     kernel = next(name for name, kind in PIXEL_BLOCKS.items() if kind == (rows.kernel, rows.stride, code))
-    return Booking(kernel, s.count // LANES, floats + s.fallback_plane, integers, s.channels // LANES)
+    units = s.target.planes.shape[0] * pieces
+    return Booking(kernel, units, floats + s.fallback_plane, integers, pieces)
 
 
 def _touches(s: Scattering) -> bool:
-    """Windows that do not overlap, none of them cut off: squares of the stride's size, of any depth."""
-    _, rows, columns = s.windows
+    """Windows that do not overlap, none of them cut off: squares of the stride's size, in layers of their own."""
+    depth, rows, columns = s.windows
     apart = all(axis.kernel <= axis.stride and axis.pad == 0 for axis in s.windows)
     squares = rows.stride == columns.stride and all(axis.out * axis.stride <= axis.size for axis in s.windows)
-    return apart and squares and 2 <= columns.stride <= LARGEST_TILE and columns.out >= NARROWEST_ROW
-
-
-def _is_pair(s: Scattering) -> bool:
-    return s.windows[2].stride == PAIR and not s.plain
-
-
-def _touching_scratch(s: Scattering) -> int:
-    columns = s.windows[2]
-    return 0 if s.plain else GATHERED + columns.stride * columns.size + ROOM + columns.out + ROOM
+    return apart and squares and depth.out == depth.size and columns.out >= NARROWEST_ROW
 
 
 def _book_touching(s: Scattering, record: Record) -> Booking:
-    _set_windows(record, s.windows)
-    if _is_pair(s):
-        return Booking("max_touching_pairs", s.count, s.fallback_plane)
     record["followed"] = s.source.is_dense and s.where.is_dense
-    kernel = f"max_touching_{s.windows[2].stride}"
-    return Booking(kernel, s.count, _touching_scratch(s) + s.fallback_plane)
+    return Booking(f"max_touching_{s.windows[2].stride}", s.count)
 
 
 def _tiles_small_planes(s: Scattering) -> bool:
@@ -342,20 +361,57 @@ def _bands(s: Scattering) -> tuple[Axis, int, int]:
     return rows, columns.size, columns.out
 
 
-def _bands_scratch(s: Scattering) -> tuple[int, int, int]:
-    """Bands of windows at once; floats of their gradients, and of the band."""
+def _rows_of_band(bands: Axis, windows: int) -> int:
+    """Rows that so many rows of windows reach at most, with those that the next ones share."""
+    if bands.rule == FIXED:
+        return min(windows * bands.stride + bands.kernel, bands.size)
+    return min(windows * bands.size // bands.out + 3, bands.size)
+
+
+def _bands_scratch(s: Scattering) -> tuple[int, int, int, int]:
+    """Rows of windows, and planes, at once; floats of their gradients, and of the band."""
     bands, width, windows = _bands(s)
-    at_once = max(s.limits.band // (bands.stride * width), 1)
-    return at_once, at_once * windows + ROOM, (at_once * bands.stride + bands.kernel) * width + LINE + ROOM
+    together, band = 1, s.limits.band
+    if s.by_pixels:
+        band = s.limits.band_of_channels // s.itemsize
+        room = s.limits.band_of_channels // (_rows_of_band(bands, 1) * width * s.itemsize)
+        together = min(max(room, CHANNELS_OF_A_LINE), s.channels)
+    at_once = 1
+    while at_once < bands.out and _rows_of_band(bands, at_once) * width * together < band:
+        at_once *= 2
+    floats = _rows_of_band(bands, at_once) * width * together + LINE + ROOM
+    return at_once, together, at_once * windows * together + ROOM, floats
 
 
 def _book_bands(s: Scattering, record: Record) -> Booking:
+    """Small planes that follow each other share a band."""
     bands, width, windows = _bands(s)
-    record["batch"], record["chunk"], record["longer"] = _bands_scratch(s)
+    at_once, together, chunk, floats = _bands_scratch(s)
+    batch = _batch(s) if at_once >= bands.out else 1
+    if batch > 1:
+        chunk, floats = batch * s.gradients + ROOM, batch * s.plane + ROOM
+    record["tile"], record["together"], record["batch"], record["chunk"] = at_once, together, batch, chunk
+    record["pieces"] = s.pieces
     source, where = (view.cut(bands.out, windows) for view in (s.source, s.where))
     _set_views(record, (source, where, s.target.cut(bands.size, width)))
     _set_windows(record, (whole(1), bands, s.windows[2]))
-    return Booking("scatter_bands", s.count, sum(_bands_scratch(s)[1:]) + s.fallback_plane)
+    return Booking("scatter_bands", _units(s), chunk + max(floats, s.fallback_plane), grain=_grain(s))
+
+
+def _batch(s: Scattering) -> int:
+    """Planes that follow each other and are filled together."""
+    if not (s.is_dense and s.gradients):
+        return 1
+    planes = -(-s.limits.batch_bytes // (s.plane * s.itemsize))
+    return max(min(planes, s.limits.windows_at_once // s.gradients), 1)
+
+
+def _units(s: Scattering) -> int:
+    return s.target.planes.shape[0] * s.pieces
+
+
+def _grain(s: Scattering) -> int:
+    return s.pieces if s.by_pixels else 1
 
 
 def _book_layers(s: Scattering, record: Record) -> Booking:
@@ -363,53 +419,34 @@ def _book_layers(s: Scattering, record: Record) -> Booking:
     return Booking("scatter_layers", s.count)
 
 
-def _book_channels_last(s: Scattering, record: Record) -> Booking:
-    """All planes of an image together, or of halves as many as have room for their sums."""
-    channels, plane = s.channels, s.plane
-    if s.direct:
-        record["batch"] = channels
-        return Booking("scatter_channels_last", s.count, grain=channels)
-    room, most = (
-        min(size, s.limits.total_budget // s.parts) // 4 for size in (s.limits.second_cache, s.limits.most_sums)
-    )
-    at_once = min(channels, max(room // plane, min(CHANNELS_OF_A_LINE, most // plane), 1))
-    record["batch"] = at_once
-    return Booking("scatter_channels_last_16_bits", s.count, at_once * plane, grain=channels)
-
-
-def _are_few(s: Scattering) -> bool:
-    in_cache = s.plane * 4 <= s.limits.first_cache and not s.streaming
-    return s.gradients * (SPARSE_IN_CACHE if in_cache else SPARSE) <= s.plane
-
-
-def _book_sparse(s: Scattering, record: Record) -> Booking:
-    return Booking("scatter_sparse", s.count, s.plane)
-
-
-def _book_dense(s: Scattering, record: Record) -> Booking:
-    """Planes that are runs of memory."""
-    batch, chunk = 1, 0 if s.plain else min(s.gradients, s.limits.windows_at_once)
-    if s.is_dense:
-        planes = -(-s.limits.batch_bytes // (s.plane * s.itemsize))
-        batch = max(min(planes, s.limits.windows_at_once // s.gradients), 1)
-        chunk = 0 if s.plain else max(chunk, batch * s.gradients)
-    record["batch"], record["chunk"] = batch, chunk
-    scratch = 0 if s.direct else batch * s.plane + ROOM
+def _in_place(s: Scattering, record: Record, kernel: str, *, sums: bool) -> Booking:
+    """All planes of an image together, or as many as have room for their sums, or some small planes."""
+    batch, together, floats = 1 if s.by_pixels else _batch(s), s.channels if s.by_pixels else 1, s.fallback_plane
+    if sums and s.by_pixels:
+        room, most = (
+            min(size, s.limits.total_budget // s.parts) // 4 for size in (s.limits.second_cache, s.limits.most_sums)
+        )
+        together = min(s.channels, max(room // s.plane, min(CHANNELS_OF_A_LINE, most // s.plane), 1))
+        floats = together * s.plane + ROOM
+    record["batch"], record["together"], record["pieces"] = batch, together, s.pieces
+    record["dense_results"] = s.target.has_equal_steps
+    most = (MOST_CLEARED_AHEAD // 2 if s.plain else MOST_CLEARED_AHEAD) // s.target.dtype.itemsize
+    record["chunk"] = max(min(CLEARED_AHEAD * s.plane // max(s.gradients, 1), most), CLEARED_AHEAD)
     alike = s.gradients == s.plane and s.target.dtype.itemsize == s.where.dtype.itemsize
-    if s.direct and alike and batch * s.plane <= MOST_SIDESTEPPED:
+    if s.plain and alike and s.has_dense_planes and batch * s.plane <= MOST_SIDESTEPPED:
         record["sidestepping"] = True
-        scratch = batch * s.plane + ROOM + PAGE // 2 // s.target.dtype.itemsize
-    return Booking("scatter_dense", s.count, chunk + scratch)
+        floats = batch * s.plane + ROOM + PAGE // 2 // s.target.dtype.itemsize
+    return Booking(kernel, _units(s), floats, grain=_grain(s))
 
 
-def _book_scatter(s: Scattering, record: Record) -> Booking:
-    chunk = 0 if s.plain else min(s.gradients, s.limits.windows_at_once)
-    record["chunk"] = chunk
-    return Booking("scatter", s.count, chunk + s.fallback_plane)
+def _book_in_place(s: Scattering, record: Record) -> Booking:
+    kernel = {codes.FLOAT16: "scatter_halves", codes.BFLOAT16: "scatter_bfloats"}.get(CODES[s.target.dtype])
+    return _in_place(s, record, kernel or "scatter_numbers", sums=not s.direct)
 
 
-def _has_vectors_of_channels(s: Scattering) -> bool:
-    return s.channels % LANES == 0 and s.has_channels_side_by_side
+def _book_apart(s: Scattering, record: Record) -> Booking:
+    kernel = "scatter_halves_apart" if CODES[s.target.dtype] == codes.FLOAT16 else "scatter_bfloats_apart"
+    return _in_place(s, record, kernel, sums=False)
 
 
 WINDOWS = Need[Scattering]("windows of one size, over planes of less than 2**31 elements", _has_windows)
@@ -424,16 +461,10 @@ def _scratch(fits: Callable[[Scattering], bool]) -> Need[Scattering]:
 
 WAYS: tuple[Way[Scattering], ...] = (
     Way(
-        "sparse",
-        legal=(HALVES, DENSE_PLANES),
-        pays=(Need(f"{SPARSE} elements for each gradient, {SPARSE_IN_CACHE} of small planes", _are_few),),
-        book=_book_sparse,
-    ),
-    Way(
         "blocks of pixels",
         legal=(
             WINDOWS,
-            Need("channels side by side that fill whole vectors", _has_vectors_of_channels),
+            Need("channels side by side that fill a vector", lambda s: s.by_pixels and s.channels >= LANES),
             Need("windows of 2 or 3 and a stride of 1 or 2", _has_blocks),
             _scratch(lambda s: s.fits(sum(_blocks_scratch(s)[1:]))),
         ),
@@ -462,21 +493,25 @@ WAYS: tuple[Way[Scattering], ...] = (
         "touching",
         legal=(
             WINDOWS,
-            Need(f"windows apart, strides of 2 to {LARGEST_TILE}, a vector of windows in a row", _touches),
+            FLOATS,
+            Need("windows apart, a vector of them in a row", _touches),
+            Need(f"strides of 2 to {LARGEST_TILE}", lambda s: 2 <= s.windows[2].stride <= LARGEST_TILE),
             Need("rows that are runs of memory", lambda s: s.has_dense_rows),
-            Need(
-                "results of floats, of pairs, or planes that are runs of memory",
-                lambda s: s.plain or _is_pair(s) or s.target.has_dense_planes,
-            ),
-            _scratch(lambda s: _is_pair(s) or s.fits(_touching_scratch(s))),
         ),
-        pays=(
-            Need(
-                "no depth, or floats beyond the caches, or pairs",
-                lambda s: not (s.is_deep and s.windows[0].stride > 1) or (s.streaming if s.plain else _is_pair(s)),
-            ),
-        ),
+        pays=(Need("strides of 2, or much memory", lambda s: s.windows[2].stride == PAIR or s.streaming),),
         book=_book_touching,
+    ),
+    Way(
+        "pairs",
+        legal=(
+            WINDOWS,
+            HALVES,
+            Need("windows apart, a vector of them in a row", _touches),
+            Need("strides of 2", lambda s: s.windows[2].stride == PAIR),
+            Need("rows that are runs of memory", lambda s: s.has_dense_rows),
+        ),
+        pays=(),
+        book=lambda s, record: Booking("max_touching_pairs", s.count, s.fallback_plane),
     ),
     Way(
         "layers",
@@ -499,17 +534,28 @@ WAYS: tuple[Way[Scattering], ...] = (
         book=_book_layers,
     ),
     Way(
-        "bands",
-        legal=(WINDOWS, HALVES, DENSE_PLANES, _scratch(lambda s: s.fits(sum(_bands_scratch(s)[1:])))),
-        pays=(Need("planes larger than a band", lambda s: _bands(s)[0].size * _bands(s)[1] > s.limits.band),),
-        book=_book_bands,
+        "apart",
+        legal=(HALVES, Need("windows that share no element", lambda s: s.are_apart)),
+        pays=(Need(f"{SPARSE_APART} elements for each gradient", lambda s: s.has_few(SPARSE_APART)),),
+        book=_book_apart,
     ),
     Way(
-        "channels last",
-        legal=(Need("channels side by side", lambda s: s.channels > 1 and s.has_channels_side_by_side),),
-        pays=(Need("pixels, not planes, that are runs of memory", lambda s: not s.has_dense_planes),),
-        book=_book_channels_last,
+        "bands",
+        legal=(
+            HALVES,
+            Need("equal steps all over a plane", lambda s: s.has_equal_steps),
+            Need(
+                "planes that are runs of memory, or channels side by side", lambda s: s.has_dense_planes or s.by_pixels
+            ),
+            _scratch(lambda s: s.fits(sum(_bands_scratch(s)[2:]))),
+        ),
+        pays=(
+            Need(
+                f"less than {SPARSE} elements for each gradient, {SPARSE_BFLOATS} of bfloat16",
+                lambda s: not s.has_few(SPARSE if s.target.dtype == FLOAT16 else SPARSE_BFLOATS),
+            ),
+        ),
+        book=_book_bands,
     ),
-    Way("dense", legal=(DENSE_PLANES, Need("gradients", lambda s: s.flows)), pays=(), book=_book_dense),
-    Way("scatter", legal=(), pays=(), book=_book_scatter),
+    Way("in place", legal=(), pays=(), book=_book_in_place),
 )

@@ -11,16 +11,15 @@ from functools import cache
 from typing import Any
 
 from ..emitting import can_stream
-from ..geometry import windows_in
 from ..jit.halves import OF_BFLOATS, OF_HALVES
 from ..jit.matching import all_lanes, equal, splat_int
 from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i64
-from ..jit.vectors import fence, load, stream
+from ..jit.vectors import fence, load, store, stream
 from ..record import BFLOAT16, BLOCK_SIDE, FLOAT16, INT64, LANES, LONGEST_BLOCK_TABLE, NOTHING, PIXEL_BLOCKS
 from ..runtime.stopping import shall_stop_at
-from .fallback import scatter_channels
+from .fallback import scatter_planes
 from .pixel_blocks import Block, Conversions, block_for, gatherer
-from .planes import plane_at
+from .planes import first_plane, plane_at, share_of
 
 # An index that no pixel has: planes are smaller.
 NOWHERE = 2**31 - 1
@@ -89,7 +88,7 @@ def list_block(
         for w in range(left, left + BLOCK_SIDE):
             write_i64(table, 0, address_of(plan, target, h, w) if target != 0 and is_pixel(plan, h, w) else sums)
             write_i64(table, 8, h * plan.size[2] + w)
-            sums += plan.chunk * plan.itemsize
+            sums += plan.together * plan.itemsize
             table += 16
     for i in range(block.checked, block.checked + block.own):
         for j in range(block.checked, block.checked + block.own):
@@ -111,9 +110,11 @@ def stream_block(plan: Any, a: int, b: int, target: int, sums: int, channels: in
         for w in range(left, left + BLOCK_SIDE):
             if is_pixel(plan, h, w):
                 at = address_of(plan, target, h, w)
-                for c in range(0, channels, LANES):
+                for c in range(0, channels - LANES + 1, LANES):
                     stream(at, c, load(sums, c, unit))
-            sums += plan.chunk * plan.itemsize
+                if channels % LANES > 0:
+                    store(at, channels - LANES, load(sums, channels - LANES, unit))
+            sums += plan.together * plan.itemsize
 
 
 def _for_windows(kernel: int, stride: int, conversions: Conversions, suffix: str) -> tuple[Block, Any]:
@@ -123,12 +124,13 @@ def _for_windows(kernel: int, stride: int, conversions: Conversions, suffix: str
 
     @piece_named(f"gather_block_{kernel}_{stride}{suffix}")
     def gather_block(table: int, code: int, channels: int, ahead: tuple[int, int], found: Any, unit: Any) -> Any:
+        """Eight and more channels; the last vector of them is laid back over the one before."""
         if code == INT64:
             for c in range(0, channels, LANES):
-                found = gather_long(table, c, ahead, found, unit)
+                found = gather_long(table, min(c, channels - LANES), ahead, found, unit)
         else:
             for c in range(0, channels, LANES):
-                found = gather_short(table, c, ahead, found, unit)
+                found = gather_short(table, min(c, channels - LANES), ahead, found, unit)
         return found
 
     return block, gather_block
@@ -157,8 +159,9 @@ def gather_image(
     # From the first block that has pixels, or windows to check, to the last one.
     spare = block.before - block.checked
     a, line = min(spare, plan.pad[1] // block.stride), 0
+    lines = (plan.size[1] // BLOCK_SIDE + 1) * share_of(plan, channels)
     while corner_of(plan, a, 0)[0] < plan.size[1] or a - spare < plan.out[1]:
-        if shall_stop_at(plan, line, plan.size[1] // BLOCK_SIDE + 1, channels // LANES):
+        if shall_stop_at(plan, line, lines, 1):
             return True
         b, listed = min(spare, plan.pad[2] // block.stride), False
         while corner_of(plan, 0, b)[1] < plan.size[2] or b - spare < plan.out[2]:
@@ -187,20 +190,23 @@ def _kernel(kernel_size: int, stride: int, suffix: str = "", conversions: Conver
     def kernel(
         records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
     ) -> int:
-        """Groups of eight channels ``begin`` to ``end``. Returns the place of the first bad index, or NOTHING."""
+        """Some channels of images, ``begin`` to ``end``. Returns the place of the first bad index, or NOTHING."""
         plan = records[0]
-        groups, table, stand_in = plan.channels // LANES, integers, integers + 16 * LONGEST_BLOCK_TABLE
-        fill_stand_in(stand_in, plan.index_code, plan.chunk)
-        group = begin
-        while group < end:
-            channels = min(plan.channels - group % groups * LANES, (end - group) * LANES, plan.chunk)
-            source, pointers, target = plane_at(plan, group * LANES, grad, indices, result)
+        table, stand_in = integers, integers + 16 * LONGEST_BLOCK_TABLE
+        fill_stand_in(stand_in, plan.index_code, plan.together)
+        p, stop = first_plane(plan, begin), first_plane(plan, end)
+        while p < stop:
+            beside = min(plan.channels - p % plan.channels, stop - p)
+            planes = min(beside, plan.together)
+            if 0 < beside - planes < LANES:  # no fewer are left
+                planes -= LANES
+            source, pointers, target = plane_at(plan, p, grad, indices, result)
             inputs, room = (source, pointers), (floats, stand_in)
-            if not gather_image(block, gather_block, plan, inputs, target, channels, room, table, unit):
-                bad = scatter_channels(plan, source, pointers, target, channels, floats, unit)
+            if not gather_image(block, gather_block, plan, inputs, target, planes, room, table, unit):
+                bad = scatter_planes(plan, p, p + planes, grad, indices, result, floats, unit)
                 if bad != NOTHING:
-                    return group * LANES * windows_in(plan) + bad
-            group += channels // LANES
+                    return bad
+            p += planes
         if plan.streaming:
             fence()
         return NOTHING

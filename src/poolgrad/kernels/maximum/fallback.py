@@ -6,7 +6,7 @@ any type and any steps. It also finds the first index that is outside its plane.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba import types
 
@@ -16,7 +16,8 @@ from ..jit.memory import add_at, inlined_piece, piece, read_f32, read_f64, read_
 from ..jit.vectors import type_as, write
 from ..record import BFLOAT16, FLOAT16, FLOAT32, NOTHING
 from ..rows import index_at, store_row
-from ..runtime.stopping import is_stopped
+from ..runtime.stopping import is_stopped, shall_stop_at
+from .planes import plane_at
 
 
 @inlined_piece
@@ -25,15 +26,56 @@ def is_outside(index: int, size: int) -> bool:
     return types.uint64(index) >= types.uint64(size)
 
 
+class Sums(NamedTuple):
+    """Where the sums of a plane grow: in the output itself, or in scratch. Steps are those of layers, rows, columns."""
+
+    at: int
+    layer: int
+    row: int
+    step: int
+
+
 @inlined_piece
-def offset_of(plan: Any, index: int, layer_step: int, row_step: int, step: int) -> int:
-    """From the first element of a plane with such steps to the one that an index names, in bytes."""
-    height, width = plan.size[1], plan.size[2]
-    h = index // width
-    offset = h * row_step + index % width * step
-    if plan.size[0] > 1:  # h counts rows over all layers, which need not follow each other
-        offset += h // height * (layer_step - height * row_step)
-    return offset
+def sums_of(plan: Any, target: int, plane: int) -> Sums:
+    if plan.direct:
+        return Sums(target, plan.result_steps[2], plan.result_steps[3], plan.result_steps[4])
+    row = plan.size[2] * plan.itemsize
+    return Sums(plane, plan.size[1] * row, row, plan.itemsize)
+
+
+@inlined_piece
+def row_of(plan: Any, sums: Sums, h: int) -> int:
+    """Where a row begins, counted over all layers."""
+    return sums.at + h // plan.size[1] * sums.layer + h % plan.size[1] * sums.row
+
+
+@inlined_piece
+def place_of(plan: Any, sums: Sums, index: int) -> int:
+    """Where the sum of the element is that an index names."""
+    width = plan.size[2]
+    if sums.row == width * sums.step and (plan.size[0] == 1 or sums.layer == plan.size[1] * sums.row):
+        return sums.at + index * sums.step
+    return row_of(plan, sums, index // width) + index % width * sums.step
+
+
+@piece
+def clear_sums(plan: Any, sums: Sums, unit: Any) -> None:
+    for h in range(plan.size[0] * plan.size[1]):
+        if is_stopped(plan):
+            break
+        row = row_of(plan, sums, h)
+        for w in range(plan.size[2]):
+            write(row + w * sums.step, 0, unit)
+
+
+@piece
+def round_sums(plan: Any, sums: Sums, target: int, unit: Any) -> None:
+    """From scratch to the output."""
+    to = Sums(target, plan.result_steps[2], plan.result_steps[3], plan.result_steps[4])
+    for h in range(plan.size[0] * plan.size[1]):
+        if is_stopped(plan):
+            break
+        store_row(row_of(plan, to, h), to.step, plan.code, row_of(plan, sums, h), plan.size[2], unit)
 
 
 @inlined_piece
@@ -49,45 +91,33 @@ def number_at(address: int, code: int, unit: Any) -> Any:
 
 
 @piece
-def scatter_astray(plan: Any, source: int, pointers: int, target: int, plane: int, unit: Any) -> int:
+def scatter_plane(plan: Any, source: int, pointers: int, target: int, plane: int, unit: Any) -> int:
     """One plane of the result; the place of its first bad index, or NOTHING. Halves are summed up in ``plane``."""
-    height, width, itemsize, size, to = plan.size[1], plan.size[2], plan.itemsize, elements_in(plan), plan.result_steps
-    layer_step, row_step, step, into = to[2], to[3], to[4], target
-    if not plan.direct:
-        layer_step, row_step, step, into = height * width * itemsize, width * itemsize, itemsize, plane
-    for h in range(plan.size[0] * height):
-        if is_stopped(plan):
+    sums, rows, grads, indices = sums_of(plan, target, plane), plan.out[1], plan.grad_steps, plan.index_steps
+    clear_sums(plan, sums, unit)
+    for row in range(plan.out[0] * rows):
+        if shall_stop_at(plan, row, plan.out[0] * rows, 1):
             return NOTHING
-        for w in range(width):
-            write(into + offset_of(plan, h * width + w, layer_step, row_step, step), 0, unit)
-    for row in range(plan.out[0] * plan.out[1]):
-        if is_stopped(plan):
-            return NOTHING
-        od, oh = row // plan.out[1], row % plan.out[1]
+        od, oh = row // rows, row % rows
         for ow in range(plan.out[2]):
-            at = od * plan.index_steps[2] + oh * plan.index_steps[3] + ow * plan.index_steps[4]
-            index = index_at(pointers, at, plan.index_code)
-            if is_outside(index, size):
+            index = index_at(pointers, od * indices[2] + oh * indices[3] + ow * indices[4], plan.index_code)
+            if is_outside(index, elements_in(plan)):
                 return row * plan.out[2] + ow
-            at = od * plan.grad_steps[2] + oh * plan.grad_steps[3] + ow * plan.grad_steps[4]
-            add_at(into, offset_of(plan, index, layer_step, row_step, step), number_at(source + at, plan.code, unit))
+            at = source + od * grads[2] + oh * grads[3] + ow * grads[4]
+            add_at(place_of(plan, sums, index), 0, number_at(at, plan.code, unit))
     if not plan.direct:
-        for h in range(plan.size[0] * height):
-            if is_stopped(plan):
-                return NOTHING
-            at = target + h // height * to[2] + h % height * to[3]
-            store_row(at, to[4], plan.code, plane + h * row_step, width, unit)
+        round_sums(plan, sums, target, unit)
     return NOTHING
 
 
 @piece
-def scatter_channels(plan: Any, source: int, pointers: int, target: int, channels: int, plane: int, unit: Any) -> int:
-    """Neighbouring planes of one image by scattering; the place of their first bad index, or NOTHING."""
-    for c in range(channels):
-        bad = scatter_astray(plan, source, pointers, target, plane, unit)
+def scatter_planes(
+    plan: Any, first: int, stop: int, grad: int, indices: int, result: int, plane: int, unit: Any
+) -> int:
+    """Some planes; the place of their first bad index, counted over all planes, or NOTHING."""
+    for p in range(first, stop):
+        source, pointers, target = plane_at(plan, p, grad, indices, result)
+        bad = scatter_plane(plan, source, pointers, target, plane, unit)
         if bad != NOTHING:
-            return c * windows_in(plan) + bad
-        source += plan.grad_steps[1]
-        pointers += plan.index_steps[1]
-        target += plan.result_steps[1]
+            return p * windows_in(plan) + bad
     return NOTHING

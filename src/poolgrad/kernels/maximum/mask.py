@@ -16,9 +16,8 @@ from ..jit.vectors import read, write
 from ..record import GROUP, KEPT, NOTHING
 from ..rows import load_row, rounded
 from ..runtime.stopping import shall_stop
-from .fallback import is_outside, offset_of
+from .fallback import clear_sums, is_outside, place_of, round_sums, sums_of
 from .planes import plane_at
-from .scatter import clear_plane, is_one_row, result_steps, store_plane, zero_plane
 
 
 @inlined_piece
@@ -107,14 +106,8 @@ def scatter_mask(
     plane, counts = floats + plan.chunk * plan.itemsize, integers + 8 * plan.chunk
     for p in range(begin, end):
         source, _, target = plane_at(plan, p, grad, mask, result)
-        row = plan.size[2] * plan.itemsize
-        into, steps = plane, (plan.size[1] * row, row, plan.itemsize)
-        if plan.direct:
-            into, steps = target, result_steps(plan)
-            clear_plane(plan, target)
-        else:
-            zero_plane(plane, size, unit)
-        flat = is_one_row(plan, steps)
+        sums = sums_of(plan, target, plane)
+        clear_sums(plan, sums, unit)
         for first in range(0, number, plan.chunk):
             if shall_stop(plan, plan.chunk, number, 1):
                 return NOTHING
@@ -130,11 +123,10 @@ def scatter_mask(
                 place = read_i64(integers, 8 * i)
                 if is_outside(place, size):
                     return p * number + first + i
-                at = place * steps[2] if flat else offset_of(plan, place, steps[0], steps[1], steps[2])
-                add_at(into, at, read(floats, i, unit))
+                add_at(place_of(plan, sums, place), 0, read(floats, i, unit))
         if not plan.direct:
             if plan.rounding != KEPT:  # adding -0.0 changes nothing but the type
                 for i in range(size):
                     write(plane, i, rounded(types.float32(read(plane, i, unit)), plan.rounding) + -unit)
-            store_plane(plan, target, plane, unit)
+            round_sums(plan, sums, target, unit)
     return NOTHING

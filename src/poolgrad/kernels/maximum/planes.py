@@ -16,3 +16,15 @@ def plane_at(plan: Any, p: int, grad: int, indices: int, result: int) -> tuple[i
         indices + n * plan.index_steps[0] + c * plan.index_steps[1],
         result + n * plan.result_steps[0] + c * plan.result_steps[1],
     )
+
+
+@inlined_piece
+def first_plane(plan: Any, unit: int) -> int:
+    """The first plane of a unit: one plane, or a piece of the channels of an image, which has so many pieces."""
+    return unit // plan.pieces * plan.channels + unit % plan.pieces * plan.channels // plan.pieces
+
+
+@inlined_piece
+def share_of(plan: Any, planes: int) -> int:
+    """How often so many planes are in a unit, by and large."""
+    return max(plan.channels // (plan.pieces * planes), 1)

@@ -1,317 +1,317 @@
-"""The gradient of every maximum: add each gradient where its index points, in its own plane.
+"""The gradient of every maximum: each gradient is added where its index points, into the output itself.
 
-Two kernels: for planes that are runs of memory, and for anything else.
-Gradients of one plane are added in ascending order of their place, so duplicates always add up to the same bits.
-The range of an index is data, so it is checked here, before the write that it names.
+Planes whose elements lie side by side in memory, pixel by pixel, are filled together: some channels of an image, or one
+plane. Gradients of a plane are added in ascending order of their windows, so duplicates add up to the same bits.
+
+The output is cleared just ahead of the indices, which rise by and large: what is cleared is still in the first-level
+cache when gradients arrive. One comparison tells whether an index is in what is clear; what is outside its plane never
+is. Small planes that follow each other are cleared some at a time.
+
+Sums of halves are float32 and rounded once. They grow in scratch, but nobody clears it or copies from it: a place in
+the output that is still zero has no sum yet, or one that is zero. (A sum of halves that is not zero is no less than the
+least half, so it is never rounded to zero.) Each gradient leaves its sum in scratch and, rounded, in the output. Where
+windows do not overlap there is nothing to add up: a gradient is put where nothing is, or else these planes are done
+again by the plain scatter.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba import types
 
-from ..emitting import emit, fetch_row
+from ..emitting import emit
 from ..geometry import elements_in, windows_in
-from ..jit.memory import add_at, inlined_piece, piece, read_at, read_i32, read_i64, stay_apart
-from ..jit.vectors import fence, itemsize, read, splat, store
-from ..record import BFLOAT16, FLOAT16, INT32, LANES, NOTHING
-from ..rows import fill_exactly, index_at, load_row, store_row, zero_row
+from ..jit.halves import bfloat_to_float, float_to_bfloat, float_to_half, half_to_float
+from ..jit.memory import (
+    add_at,
+    inlined_piece,
+    piece,
+    piece_named,
+    read_f32,
+    read_i32,
+    read_i64,
+    read_u16,
+    stay_apart,
+    write_f32,
+    write_u16,
+)
+from ..jit.vectors import fence, itemsize, read
+from ..record import INT32, NOTHING
+from ..rows import fill_row, index_at
 from ..runtime.stopping import MOST_AT_ONCE, is_stopped, shall_stop
 from .aliasing import place_for
-from .fallback import is_outside, offset_of
-from .planes import plane_at
+from .fallback import Sums, is_outside, place_of, row_of, scatter_planes
+from .planes import first_plane, plane_at, share_of
 
-# From layer to layer, row to row and column to column, in bytes.
-Steps = tuple[int, int, int]
-# So many elements of a plane are cleared at a time. Twice as many take up to 4 % longer, four times as many 10 %.
-CLEARED_AHEAD = 512
+# Planes of so many bytes, half of a first-level cache, are cleared before their gradients are added.
+CLEARED_AT_ONCE = 1 << 14
 
 
-@inlined_piece
-def is_one_row(plan: Any, steps: Steps) -> bool:
-    """Whether rows touch, and layers too: a plane with such steps is one long row."""
-    layer, row, step = steps
-    return row == plan.size[2] * step and (plan.size[0] == 1 or layer == plan.size[1] * row)
+class Into(NamedTuple):
+    """Planes that are filled together: where their pixels lie, and the sums of halves."""
+
+    target: int
+    planes: int
+    step: int  # from pixel to pixel, in bytes
+    flat: bool  # the pixels of all rows and layers follow each other in such steps
+    first: int  # the place of the first pixel at the target
+    sums: int  # those of all planes side by side
 
 
-@inlined_piece
-def result_steps(plan: Any) -> Steps:
-    return plan.result_steps[2], plan.result_steps[3], plan.result_steps[4]
+class Run(NamedTuple):
+    """Windows in equal steps, each with a gradient and an index in every plane, side by side."""
 
-
-@inlined_piece
-def row_at(plan: Any, target: int, h: int) -> int:
-    """Where a row of the result begins, counted over all layers of a plane."""
-    return target + h // plan.size[1] * plan.result_steps[2] + h % plan.size[1] * plan.result_steps[3]
-
-
-@piece
-def clear_plane(plan: Any, target: int) -> None:
-    step = plan.result_steps[4]
-    if is_one_row(plan, result_steps(plan)):
-        size = elements_in(plan)
-        for first in range(0, size, MOST_AT_ONCE):
-            if is_stopped(plan):
-                break
-            zero_row(target + first * step, step, plan.code, min(MOST_AT_ONCE, size - first))
-    else:
-        for h in range(plan.size[0] * plan.size[1]):
-            if is_stopped(plan):
-                break
-            zero_row(row_at(plan, target, h), step, plan.code, plan.size[2])
-
-
-@piece
-def store_plane(plan: Any, target: int, plane: int, unit: Any) -> None:
-    width, step = plan.size[2], plan.result_steps[4]
-    if is_one_row(plan, result_steps(plan)):
-        size = elements_in(plan)
-        for first in range(0, size, MOST_AT_ONCE):
-            if is_stopped(plan):
-                break
-            here = min(MOST_AT_ONCE, size - first)
-            store_row(target + first * step, step, plan.code, plane + first * plan.itemsize, here, unit)
-    else:
-        for h in range(plan.size[0] * plan.size[1]):
-            if is_stopped(plan):
-                break
-            store_row(row_at(plan, target, h), step, plan.code, plane + h * width * plan.itemsize, width, unit)
-
-
-@piece
-def add_run(plan: Any, grads: int, step: int, indices: int, n: int, target: int, steps: Steps, unit: Any) -> int:
-    """Add n gradients to a plane in memory; returns the place of the first index outside it, or NOTHING."""
-    index_step, index_code, size, flat = (
-        plan.index_steps[4],
-        plan.index_code,
-        elements_in(plan),
-        is_one_row(plan, steps),
-    )
-    for i in range(n):
-        at = i * index_step
-        index = index_at(indices, at, index_code)
-        if is_outside(index, size):
-            return i
-        place = index * steps[2] if flat else offset_of(plan, index, steps[0], steps[1], steps[2])
-        add_at(target, place, read_at(grads, i * step, unit))
-    return NOTHING
-
-
-@piece
-def first_outside(plan: Any, indices: int, begin: int, end: int) -> int:
-    """The place of the first index outside its plane, counted over planes, layers, rows and columns."""
-    size = elements_in(plan)
-    for p in range(begin, end):
-        pointers = indices + p // plan.channels * plan.index_steps[0] + p % plan.channels * plan.index_steps[1]
-        for row in range(plan.out[0] * plan.out[1]):
-            if is_stopped(plan):
-                return NOTHING
-            od, oh = row // plan.out[1], row % plan.out[1]
-            for ow in range(plan.out[2]):
-                at = od * plan.index_steps[2] + oh * plan.index_steps[3] + ow * plan.index_steps[4]
-                index = index_at(pointers, at, plan.index_code)
-                if is_outside(index, size):
-                    return p * windows_in(plan) + row * plan.out[2] + ow
-    return NOTHING
-
-
-@piece
-def scatter_plane(plan: Any, source: int, pointers: int, target: int, floats: int, unit: Any) -> int:
-    """One plane of the result of any steps; the place of the first bad index in it, or NOTHING.
-
-    Halves are widened into scratch and summed up there, in a plane behind them.
-    """
-    plane = floats + plan.chunk * plan.itemsize
-    if plan.direct:
-        clear_plane(plan, target)
-        return add_plane(plan, source, pointers, target, result_steps(plan), floats, unit)
-    zero_plane(plane, elements_in(plan), unit)
-    row = plan.size[2] * plan.itemsize
-    bad = add_plane(plan, source, pointers, plane, (plan.size[1] * row, row, plan.itemsize), floats, unit)
-    if bad == NOTHING:
-        store_plane(plan, target, plane, unit)
-    return bad
+    grads: int
+    indices: int
+    windows: int
+    grad_step: int
+    index_step: int
 
 
 @inlined_piece
-def zero_plane(plane: int, n: int, unit: Any) -> None:
-    """In scratch, with some overrun."""
-    for i in range(0, n, LANES):
-        store(plane, i, splat(unit))
-
-
-@piece
-def add_plane(plan: Any, source: int, pointers: int, into: int, steps: Steps, floats: int, unit: Any) -> int:
-    """Add all gradients of a plane; the place of the first bad index in it, or NOTHING."""
-    rows, columns = plan.out[1], plan.out[2]
-    grad_step, index_step = plan.grad_steps[4], plan.index_steps[4]
-    if plan.grad_steps[3] == columns * grad_step and plan.index_steps[3] == columns * index_step:
-        rows, columns = 1, rows * columns  # gradients and indices of a layer are one long row each
-    widened = plan.code in (FLOAT16, BFLOAT16)
-    chunk = max(plan.chunk if widened else min(columns, MOST_AT_ONCE), 1)
-    for row in range(plan.out[0] * rows):
-        od, oh = row // rows, row % rows
-        for left in range(0, columns, chunk):
-            if shall_stop(plan, min(chunk, columns), plan.out[0] * rows * columns, 1):
-                return NOTHING
-            number = min(chunk, columns - left)
-            grads = source + od * plan.grad_steps[2] + oh * plan.grad_steps[3] + left * grad_step
-            here = grad_step
-            if widened:
-                load_row(grads, grad_step, plan.code, 0, floats, number, unit)
-                grads, here = floats, plan.itemsize
-            where = pointers + od * plan.index_steps[2] + oh * plan.index_steps[3] + left * index_step
-            bad = add_run(plan, grads, here, where, number, into, steps, unit)
-            if bad != NOTHING:
-                return row * columns + left + bad
-    return NOTHING
-
-
-def scatter(
-    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    """Planes ``begin`` to ``end``. Returns the place of the first bad index, counted over all planes, or NOTHING."""
-    plan = records[0]
-    for p in range(begin, end):
-        source, pointers, target = plane_at(plan, p, grad, indices, result)
-        bad = scatter_plane(plan, source, pointers, target, floats, unit)
-        if bad != NOTHING:
-            return p * windows_in(plan) + bad
-    return NOTHING
-
-
-@piece
-def clear_on(target: int, cleared: int, index: int, size: int, unit: Any) -> int:
-    """Clear a plane some way beyond an index; returns how far it is clear now, or NOTHING if the index is outside."""
-    if is_outside(index, size):
-        return NOTHING
-    stop = min(index + CLEARED_AHEAD, size)
-    fill_exactly(target + cleared * itemsize(unit), stop - cleared, unit, False)
-    return stop
-
-
-@piece
-def add_flat(grads: int, indices: int, code: int, n: int, target: int, size: int, cleared: int, unit: Any) -> int:
-    """Add n neighbouring gradients to a plane that is one run of memory, of which ``cleared`` elements are clear.
-
-    Returns how many are clear then, or NOTHING if an index is outside the plane. Indices rise by and large, so the
-    plane is cleared as they come, and what is cleared is still in the first-level cache when gradients arrive.
-    """
-    step = itemsize(unit)
-    if code == INT32:
-        for i in range(n):
-            index = types.int64(read_i32(indices, i * 4))
-            if is_outside(index, cleared):
-                cleared = clear_on(target, cleared, index, size, unit)
-                if cleared == NOTHING:
-                    return NOTHING
-            add_at(target, index * step, read(grads, i, unit))
-    else:
-        for i in range(n):
-            index = read_i64(indices, i * 8)
-            if is_outside(index, cleared):
-                cleared = clear_on(target, cleared, index, size, unit)
-                if cleared == NOTHING:
-                    return NOTHING
-            add_at(target, index * step, read(grads, i, unit))
-    return cleared
-
-
-@inlined_piece
-def add_clear(grads: int, indices: int, code: int, n: int, target: int, first: int, size: int, unit: Any) -> bool:
-    """The same for ``size`` places from ``first`` on, all of them clear; False if an index is not one of these."""
-    step = itemsize(unit)
-    if code == INT32:
-        for i in range(n):
-            index = types.int64(read_i32(indices, i * 4)) - first
-            if is_outside(index, size):
-                return False
-            add_at(target, index * step, read(grads, i, unit))
-    else:
-        for i in range(n):
-            index = read_i64(indices, i * 8) - first
-            if is_outside(index, size):
-                return False
-            add_at(target, index * step, read(grads, i, unit))
+def add_number(target: int, place: int, sums: int, at: int, grads: int, i: int, unit: Any) -> bool:
+    add_at(target, place, read(grads, i, unit))
     return True
 
 
-@piece
-def add_planes(grads: int, indices: int, code: int, planes: int, n: int, target: int, size: int, unit: Any) -> bool:
-    """Planes that follow each other, as do their gradients; False if an index is outside its own."""
-    stay_apart()
-    step, pointer = itemsize(unit), 4 if code == INT32 else 8
-    for _ in range(planes):
-        if not add_clear(grads, indices, code, n, target, 0, size, unit):
+def _summed(widen: Any, narrow: Any) -> Any:
+    @inlined_piece
+    def add_half(target: int, place: int, sums: int, at: int, grads: int, i: int, unit: Any) -> bool:
+        before = read_f32(sums, at)
+        # Compared as a float: of a comparison of integers LLVM makes a wait for the result before, twice as long.
+        if widen(read_u16(target, place)) == unit:
+            before = unit
+        total = before + widen(read_u16(grads, i * 2))
+        write_f32(sums, at, total)
+        write_u16(target, place, narrow(total))
+        return True
+
+    return add_half
+
+
+def _put(infinity: int, quiet: int) -> Any:
+    @inlined_piece
+    def put_half(target: int, place: int, sums: int, at: int, grads: int, i: int, unit: Any) -> bool:
+        """As a sum would begin: zeros lose their sign, and NaN is quiet. False if there is something already."""
+        if read_u16(target, place) != 0:
             return False
-        grads += n * step
-        indices += n * pointer
-        target += size * step
-    return True
+        bits = types.int64(read_u16(grads, i * 2))
+        size = bits & 0x7FFF
+        bits = bits | quiet if size > infinity else bits
+        write_u16(target, place, types.uint16(bits if size > 0 else 0))
+        return True
+
+    return put_half
+
+
+@inlined_piece
+def size_of_half(unit: Any) -> int:
+    return 2
+
+
+def run_adder(name: str, add: Any, stored: Any, in_band: bool = False) -> Any:
+    """What adds gradients to numbers of a size: those of a run, and of planes that follow each other.
+
+    Only in a band the first place is not 0: to subtract it takes a tenth of the time.
+    """
+
+    @inlined_piece
+    def add_in_steps(plan: Any, into: Into, run: Run, size: int, flat: bool, done: int, limit: int, unit: Any) -> int:
+        window, c = done // into.planes, done % into.planes
+        grads, indices = run.grads + window * run.grad_step, run.indices + window * run.index_step
+        while window < run.windows:
+            while c < into.planes:
+                index = types.int64(read_i32(indices, c * 4)) if size == 4 else read_i64(indices, c * 8)
+                if in_band:
+                    index -= into.first
+                if is_outside(index, limit):
+                    return window * into.planes + c
+                at = into.target + index * into.step
+                if not flat:
+                    at = place_of(plan, Sums(into.target, plan.result_steps[2], plan.result_steps[3], into.step), index)
+                if not add(at, c * stored(unit), into.sums, (index * into.planes + c) * 4, grads, c, unit):
+                    return window * into.planes + c
+                c += 1
+            grads, indices, window, c = grads + run.grad_step, indices + run.index_step, window + 1, 0
+        return run.windows * into.planes
+
+    @inlined_piece
+    def add_neighbours(into: Into, run: Run, size: int, done: int, limit: int, unit: Any) -> int:
+        target, sums, first, grads, indices = into.target, into.sums, into.first, run.grads, run.indices
+        for i in range(done, run.windows):
+            index = types.int64(read_i32(indices, i * 4)) if size == 4 else read_i64(indices, i * 8)
+            if in_band:
+                index -= first
+            if is_outside(index, limit):
+                return i
+            if not add(target, index * stored(unit), sums, index * 4, grads, i, unit):
+                return i
+        return run.windows
+
+    @piece_named(name)
+    def add_run(plan: Any, into: Into, run: Run, done: int, limit: int, unit: Any) -> int:
+        """Add gradients from number ``done`` on, to ``limit`` places; returns the number of the first one that has no
+        place among these, or that can't be added, or how many there are.
+
+        Nothing else is done here, so that loops have all registers for themselves.
+        """
+        stay_apart()
+        size = 4 if plan.index_code == INT32 else 8
+        alone = into.planes == 1 and into.flat and into.step == stored(unit)
+        alone = alone and run.grad_step == stored(unit) and run.index_step == size
+        if alone and size == 4:
+            return add_neighbours(into, run, 4, done, limit, unit)
+        if alone:
+            return add_neighbours(into, run, 8, done, limit, unit)
+        if into.flat and size == 4:
+            return add_in_steps(plan, into, run, 4, True, done, limit, unit)
+        if into.flat:
+            return add_in_steps(plan, into, run, 8, True, done, limit, unit)
+        return add_in_steps(plan, into, run, size, False, done, limit, unit)
+
+    @piece_named(f"{name}_of_planes")
+    def add_planes(plan: Any, into: Into, run: Run, planes: int, unit: Any) -> int:
+        """The same for dense planes that follow each other, all of them clear; returns how many were filled."""
+        stay_apart()
+        target, grads, indices, limit = into.target, run.grads, run.indices, elements_in(plan)
+        size = 4 if plan.index_code == INT32 else 8
+        for p in range(planes):
+            here, its_run = Into(target, 1, into.step, True, 0, into.sums), Run(grads, indices, run.windows, 0, 0)
+            if size == 4:
+                done = add_neighbours(here, its_run, 4, 0, limit, unit)
+            else:
+                done = add_neighbours(here, its_run, 8, 0, limit, unit)
+            if done < run.windows:
+                return p
+            grads += run.windows * stored(unit)
+            indices += run.windows * size
+            target += limit * stored(unit)
+        return planes
+
+    return add_run, add_planes
 
 
 @piece
-def fill_plane(plan: Any, grads: int, indices: int, into: int, floats: int, unit: Any) -> bool:
-    """One plane that is a run of memory; False if an index is outside it. Halves are widened in chunks."""
-    size, number, cleared = elements_in(plan), windows_in(plan), 0
-    chunk, index_size = MOST_AT_ONCE if plan.plain else plan.chunk, 4 if plan.index_code == INT32 else 8
-    left = 0
-    while left < number and cleared != NOTHING:
-        if shall_stop(plan, chunk, number, 1):
-            return True
-        here, source = min(chunk, number - left), grads + left * plan.stored
-        if not plan.plain:
-            fetch_row(source, plan.stored, plan.code, here, here, floats, unit)
-            source = floats
-        cleared = add_flat(source, indices + left * index_size, plan.index_code, here, into, size, cleared, unit)
-        left += here
-    if cleared == NOTHING:
-        return False
-    while cleared < size and not is_stopped(plan):
-        here = min(MOST_AT_ONCE, size - cleared)
-        fill_exactly(into + cleared * plan.itemsize, here, unit, False)
-        cleared += here
-    return True
+def clear(plan: Any, into: Into, first: int, stop: int, unit: Any) -> None:
+    """Some pixels of planes whose rows follow each other."""
+    at = into.target + first * into.step
+    if into.planes * plan.stored == into.step:
+        fill_row(at, plan.code, (stop - first) * into.planes, unit, False)
+    else:
+        for i in range(stop - first):
+            fill_row(at + i * into.step, plan.code, into.planes, unit, False)
 
 
 @piece
-def emit_planes(plan: Any, target: int, source: int, n: int, unit: Any) -> None:
-    """n elements that are complete, from scratch."""
-    for first in range(0, n, MOST_AT_ONCE):
+def clear_rows(plan: Any, target: int, planes: int, unit: Any) -> None:
+    """All rows of planes that lie side by side, wherever each of them lies."""
+    rows = Sums(target, plan.result_steps[2], plan.result_steps[3], plan.result_steps[4])
+    for h in range(plan.size[0] * plan.size[1]):
         if is_stopped(plan):
             break
-        at, here = target + first * plan.stored, min(MOST_AT_ONCE, n - first)
-        emit(at, source + first * plan.itemsize, here, plan.code, plan.streaming, True, unit)
+        clear(plan, Into(row_of(plan, rows, h), planes, rows.step, True, 0, 0), 0, plan.size[2], unit)
 
 
-def scatter_dense(
-    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    """Where gradients, indices and results of a plane are one run of memory each. Small ones that follow each other
-    are done some at a time. Halves grow in scratch, the others in the output itself, or aside (aliasing.py).
-    """
-    plan = records[0]
-    size, number = elements_in(plan), windows_in(plan)
-    scratch = floats + plan.chunk * plan.itemsize
-    for p in range(begin, end, plan.batch):
-        planes = min(plan.batch, end - p)
-        source, pointers, target = plane_at(plan, p, grad, indices, result)
-        into = scratch
-        if plan.direct:
-            into = place_for(pointers, target, scratch, plan.size[2]) if plan.sidestepping else target
-        if planes == 1:
-            done = fill_plane(plan, source, pointers, into, floats, unit)
-        else:
-            fill_exactly(into, planes * size, unit, False)
-            if not plan.plain:
-                fetch_row(source, plan.stored, plan.code, planes * number, planes * number, floats, unit)
-                source = floats
-            done = add_planes(source, pointers, plan.index_code, planes, number, into, size, unit)
-        if not done:
-            return first_outside(plan, indices, p, end)
-        if into != target:
-            emit_planes(plan, target, into, planes * size, unit)
-    if plan.streaming:
-        fence()
-    return NOTHING
+@inlined_piece
+def in_equal_steps(plan: Any, steps: Any) -> bool:
+    """Whether the windows of a plane follow each other over rows and layers."""
+    columns = plan.out[2] * steps[4]
+    return (plan.out[1] == 1 or steps[3] == columns) and (plan.out[0] == 1 or steps[2] == plan.out[1] * columns)
+
+
+def _kernel(name: str, add_run: Any, add_planes: Any) -> Any:
+    @inlined_piece
+    def fill_run(plan: Any, into: Into, run: Run, cleared: int, unit: Any) -> int:
+        """The gradients of a run; how many pixels are clear then, or NOTHING if one has no place."""
+        number, done, size = run.windows * into.planes, 0, 4 if plan.index_code == INT32 else 8
+        while done < number:
+            done = add_run(plan, into, run, done, cleared, unit)
+            if done < number:
+                at = done // into.planes * run.index_step + done % into.planes * size
+                index = index_at(run.indices, at, plan.index_code)
+                if index < cleared or index >= elements_in(plan):
+                    return NOTHING
+                stop = min(index + max(plan.chunk // into.planes, 1), elements_in(plan))
+                clear(plan, into, cleared, stop, unit)
+                cleared = stop
+        return cleared
+
+    @piece_named(f"{name}_group")
+    def fill_group(plan: Any, into: Into, source: int, pointers: int, cleared: int, unit: Any) -> bool:
+        """Planes that lie side by side, with so many clear pixels; False if a gradient has no place."""
+        grads, indices = plan.grad_steps, plan.index_steps
+        rows, columns = plan.out[0] * plan.out[1], plan.out[2]
+        if in_equal_steps(plan, grads) and in_equal_steps(plan, indices):
+            rows, columns = 1, rows * columns
+        at_once = max(MOST_AT_ONCE // into.planes, 1)
+        for row in range(rows):
+            od, oh = row // plan.out[1], row % plan.out[1]
+            for left in range(0, columns, at_once):
+                here = min(at_once, columns - left)
+                if shall_stop(plan, here, rows * columns * share_of(plan, into.planes), 1):
+                    return True
+                at = source + od * grads[2] + oh * grads[3] + left * grads[4]
+                where = pointers + od * indices[2] + oh * indices[3] + left * indices[4]
+                cleared = fill_run(plan, into, Run(at, where, here, grads[4], indices[4]), cleared, unit)
+                if cleared == NOTHING:
+                    return False
+        while cleared < elements_in(plan) and not is_stopped(plan):
+            stop = min(cleared + at_once, elements_in(plan))
+            clear(plan, into, cleared, stop, unit)
+            cleared = stop
+        return True
+
+    def kernel(
+        records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+    ) -> int:
+        """Groups of planes ``begin`` to ``end``. Returns the place of the first bad index, or NOTHING."""
+        plan = records[0]
+        size, first, stop = elements_in(plan), first_plane(plan, begin), first_plane(plan, end)
+        p = first
+        while p < stop:
+            source, pointers, target = plane_at(plan, p, grad, indices, result)
+            at = place_for(pointers, target, floats, plan.size[2]) if plan.sidestepping else target
+            beside = 1 if plan.pieces == plan.channels else min(plan.channels - p % plan.channels, stop - p)
+            planes, flat = min(beside, plan.together), plan.dense_results != 0
+            into, cleared = Into(at, planes, plan.result_steps[4], flat, 0, floats), 0
+            if not flat or plan.together < plan.channels > plan.pieces:  # rows of all that lie side by side at once
+                if p == first or p % plan.channels == 0 or beside == 1:
+                    clear_rows(plan, at, beside, unit)
+                cleared = size
+            elif plan.batch == 1 and planes * size * plan.stored <= CLEARED_AT_ONCE:
+                clear(plan, into, 0, size, unit)
+                cleared = size
+            if plan.batch > 1:  # small planes that follow each other
+                planes = min(plan.batch, stop - p)
+                fill_row(at, plan.code, planes * size, unit, False)
+                filled = add_planes(plan, into, Run(source, pointers, windows_in(plan), 0, 0), planes, unit)
+                planes = min(planes, filled + 1)
+            else:
+                filled = planes if fill_group(plan, into, source, pointers, cleared, unit) else 0
+            if at != target:
+                emit(target, at, filled * size, plan.code, plan.streaming, True, unit)
+            bad = scatter_planes(plan, p + filled, p + planes, grad, indices, result, floats, unit)
+            if bad != NOTHING:
+                return bad
+            p += planes
+        if plan.streaming:
+            fence()
+        return NOTHING
+
+    kernel.__name__ = kernel.__qualname__ = name  # kernels are kept on disk by their names
+    return kernel
+
+
+_HALVES, _BFLOATS = (half_to_float, float_to_half), (bfloat_to_float, float_to_bfloat)
+add_numbers, add_planes_of_numbers = run_adder("add_numbers", add_number, itemsize)
+scatter_numbers = _kernel("scatter_numbers", add_numbers, add_planes_of_numbers)
+add_to_band, add_planes_to_band = run_adder("add_to_band", add_number, itemsize, in_band=True)
+scatter_halves, scatter_bfloats = (
+    _kernel(f"scatter_{name}", *run_adder(f"add_{name}", _summed(*both), size_of_half))
+    for name, both in (("halves", _HALVES), ("bfloats", _BFLOATS))
+)
+scatter_halves_apart, scatter_bfloats_apart = (
+    _kernel(f"scatter_{name}_apart", *run_adder(f"put_{name}", _put(*bits), size_of_half))
+    for name, bits in (("halves", (0x7C00, 0x0200)), ("bfloats", (0x7F80, 0x0040)))
+)

@@ -14,14 +14,14 @@ from typing import Any
 
 from numba import types
 
-from ..geometry import DEPTH, ROWS, bounds_of, windows_in
+from ..geometry import DEPTH, ROWS, bounds_of
 from ..jit.matching import all_below, any_bits, larger, or_ints, smaller, splat_int, subtract_ints
 from ..jit.memory import add_at, inlined_piece, piece, read_i32, read_i64, stay_apart
 from ..jit.vectors import itemsize, read
 from ..record import INT32, LANES, LINE, NOTHING
 from ..rows import fill_exactly
 from ..runtime.stopping import is_stopped, shall_stop_at
-from .fallback import scatter_astray
+from .fallback import scatter_planes
 from .planes import plane_at
 from .touching_vectors import eight_distances
 
@@ -108,7 +108,7 @@ def scatter_layers(
     for p in range(begin, end):
         source, pointers, target = plane_at(plan, p, grad, indices, result)
         if not fill_layers(plan, source, pointers, target, unit):
-            bad = scatter_astray(plan, source, pointers, target, floats, unit)
+            bad = scatter_planes(plan, p, p + 1, grad, indices, result, floats, unit)
             if bad != NOTHING:
-                return p * windows_in(plan) + bad
+                return bad
     return NOTHING

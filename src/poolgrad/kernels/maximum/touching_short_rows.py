@@ -14,7 +14,7 @@ from ..jit.matching import all_below, and_ints, any_bits, lanes_within, larger, 
 from ..jit.memory import inlined_piece, piece
 from ..jit.vectors import interleaved
 from ..record import INT32, LANES, NOTHING
-from .fallback import scatter_astray
+from .fallback import scatter_planes
 from .touching_vectors import eight_windows, named, on_first_line, store_line
 
 
@@ -75,9 +75,8 @@ def max_touching_short_rows(
         done = lay_planes(source, pointers, code, end - p, rows, columns, target, unit)
         p += done
         if p < end:
-            source, pointers = source + done * number * plan.itemsize, pointers + done * number * pointer
-            bad = scatter_astray(plan, source, pointers, target + done * size * plan.itemsize, floats, unit)
+            bad = scatter_planes(plan, p, p + 1, grad, indices, result, floats, unit)
             if bad != NOTHING:
-                return p * number + bad
+                return bad
             p += 1
     return NOTHING

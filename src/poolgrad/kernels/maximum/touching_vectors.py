@@ -18,22 +18,16 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ..jit.matching import (
-    add_ints,
-    all_below,
-    any_bits,
     high_halves,
-    larger,
     load_ints,
     low_halves,
-    or_ints,
-    rising,
     smaller,
     splat_int,
     spread,
     subtract_ints,
 )
-from ..jit.memory import inlined_piece, piece
-from ..jit.vectors import _part, _store, stream_vector, add, lanes_streamed, load, splat
+from ..jit.memory import inlined_piece
+from ..jit.vectors import _part, _store, add, lanes_streamed, load, splat, stream_vector
 from ..record import INT64, LANES
 
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
@@ -66,26 +60,6 @@ def on_first_line(distance: Any, windows: Any, width: Any, stride: int) -> Any:
     for _ in range(stride - 1):
         inside = smaller(inside, subtract_ints(inside, width))  # as unsigned integers: never below the first line
     return inside
-
-
-@piece
-def are_inside(indices: int, code: int, n: int, row: int, stride: int, width: int, area: int, layers: int) -> bool:
-    """Whether the indices of n >= 8 windows name places in them, over layers that are ``area`` places apart.
-
-    ``row`` is the place where the first of them begins.
-    """
-    windows, next_line, next_layer = rising(0, stride), splat_int(width), splat_int(area)
-    beyond, worst, i = splat_int(0), splat_int(0), 0
-    while i < n:
-        i = min(i, n - LANES)
-        distance, more = eight_distances(indices, code, i, row + stride * i)
-        for _ in range(layers - 1):  # as unsigned integers: never below the first layer
-            inside = subtract_ints(distance, windows)
-            distance = add_ints(smaller(inside, subtract_ints(inside, next_layer)), windows)
-        beyond = or_ints(beyond, more)
-        worst = larger(worst, on_first_line(distance, windows, next_line, stride))
-        i += LANES
-    return all_below(worst, stride) and not any_bits(beyond)
 
 
 @intrinsic
