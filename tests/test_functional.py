@@ -796,3 +796,56 @@ def test_a_child_forked_during_the_first_call() -> None:
     """
     done = run_program(code)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_pair_may_be_given_as_a_list() -> None:
+    x = np.random.default_rng(1).standard_normal((2, 3, 8, 8)).astype(np.float32)
+    expected = poolgrad.max_pool2d_with_indices(x, 2)
+    for _ in range(2):  # judged, and known
+        pair = [np.empty((2, 3, 4, 4), np.float32), np.empty((2, 3, 4, 4), np.int64)]
+        result = poolgrad.max_pool2d_with_indices(x, 2, out=pair)
+        assert result == tuple(pair)
+        for got, right in zip(pair, expected, strict=True):
+            np.testing.assert_array_equal(got, right)
+    with pytest.raises(TypeError, match=r"out must be a tuple of 2 arrays, for out, indices, got \(ndarray\)"):
+        poolgrad.max_pool2d_with_indices(x, 2, out=pair[:1])
+    with pytest.raises(TypeError, match="out must be a NumPy array"):
+        poolgrad.avg_pool2d(x, 2, out=pair[:1])
+
+
+def test_the_type_of_indices_is_not_said_twice_in_two_ways() -> None:
+    x = np.ones((1, 4, 4), np.float32)
+    for told, given in (("int64", "int32"), (np.int32, np.int64)):
+        pair = np.full((1, 2, 2), 7, np.float32), np.full((1, 2, 2), 7, given)
+        with pytest.raises(AclnnError, match=r"indices in out: expected index_dtype, int(32|64); got") as caught:
+            poolgrad.max_pool2d_with_indices(x, 2, index_dtype=told, out=pair)
+        assert (caught.value.status, caught.value.parameter) == (161002, "indices")
+        assert all((each == 7).all() for each in pair)
+        assert poolgrad.max_pool2d_with_indices(x, 2, index_dtype=given, out=pair) == pair
+
+
+def test_windows_beyond_64_bits_are_the_kernels_fault() -> None:
+    for function in (poolgrad.avg_pool2d, poolgrad.max_pool2d_with_indices):
+        with pytest.raises(AclnnError, match="Use a smaller kernelSize and less padding") as caught:
+            function(X, 2**40, 1, 2**39)
+        assert (caught.value.status, caught.value.parameter) == (161002, "kernelSize")
+
+
+@pytest.mark.parametrize("size", [0, (0, 2), (2, 0), -1])
+@pytest.mark.parametrize("function", [poolgrad.adaptive_avg_pool2d, poolgrad.adaptive_max_pool2d])
+def test_a_result_that_nobody_gave_is_not_blamed_for_its_size(function: Any, size: Any) -> None:
+    with pytest.raises(AclnnError, match=r"outputSize \(output_size\): expected values greater than 0") as caught:
+        function(X, size)
+    assert (caught.value.status, caught.value.parameter) == (161002, "outputSize")
+
+
+def test_what_looks_like_a_shape_is_called_one() -> None:
+    looks = "If that is a shape: pass an array of it"
+    for shape in ((2, 3, 8, 8), [2, 3, 8, 8], (np.int64(2), 3, 8, 8)):
+        with pytest.raises(TypeError, match=f"got a (tuple|list) of integers. {looks}, such as numpy.ones.x."):
+            poolgrad.avg_pool2d(shape, 2)
+    with pytest.raises(TypeError, match=looks):
+        average(grad=GRAD.shape)
+    for numbers in ([[[1.0, 2.0], [3.0, 4.0]]], [[[1, 2], [3, 4]]], ()):
+        with pytest.raises(TypeError, match=r"got (tuple|list)\. Try numpy\.asarray\(x\)"):
+            poolgrad.avg_pool2d(numbers, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -145,6 +146,38 @@ def test_wrong_types_and_shapes_are_refused() -> None:
         poolgrad.indices_to_mask(indices[..., :4], x.shape, 2)
     with pytest.raises(TypeError, match="index_dtype must be int32 or int64, got int16"):
         poolgrad.mask_to_indices(mask, x.shape, 2, index_dtype=np.int16)
+
+
+def test_errors_speak_of_what_was_given() -> None:
+    """The rows are a gradient's, which has other names for things, and a gradient."""
+    x, indices = pooled((2, 3), CASES[0])
+    _, mask = poolgrad.max_pool2d_with_mask(x, 2)
+    wrong = mask.copy()
+    wrong.reshape(-1)[:4] = -1
+    calls = [
+        (lambda: poolgrad.mask_to_indices(mask.view(np.uint8), x.shape, 2), "mask_to_indices: mask: expected", "mask"),
+        (
+            lambda: poolgrad.mask_to_indices(wrong, x.shape, 2),
+            "mask_to_indices: mask: bytes 0 to 3, for output",
+            "mask",
+        ),
+        (lambda: poolgrad.mask_to_indices(None, x.shape, 2), "mask_to_indices: mask: expected a value", "mask"),
+        (lambda: poolgrad.mask_to_indices(mask, x.shape, 20), "Use a smaller kernel_size or dilation", "x"),
+        (lambda: poolgrad.indices_to_mask(indices, (8, 8), 2), "indices_to_mask: x: expected rank 3 or 4", "x"),
+        (
+            lambda: poolgrad.indices_to_mask(indices[..., :4], x.shape, 2),
+            "indices_to_mask: indices: expected the shape of the pooled output, (2, 3, 4, 5); got",
+            "indices",
+        ),
+    ]
+    for call, said, blamed in calls:
+        with pytest.raises(AclnnError) as caught:
+            call()
+        text = re.sub(r" \[\d{6} .*", "", str(caught.value))
+        assert said in text
+        assert not re.search(r"gradOutput|self|kernelSize|Backward", text)
+        assert caught.value.parameter == blamed
+        assert re.search(r"\bindices\b", text) is None or blamed == "indices"
 
 
 def test_an_empty_batch() -> None:

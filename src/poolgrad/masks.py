@@ -6,6 +6,9 @@ What a mask holds is in contract/masks.py. Here it is read and written as a whol
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -63,13 +66,14 @@ def mask_to_indices(
     array([[[1]]])
     """
     numbers = (kernel_size, stride, padding, dilation, ceil_mode)
-    call, given = _call(numbers, x, product, "mask", mask)
-    enforce(call, _OPERATOR.checks)
-    shape = call.tensor(Role.GRADIENT).shape
     name = adapters.name_of_dtype(index_dtype) if index_dtype is not None else "int64" if product is None else "int32"
-    if name not in ("int32", "int64"):
-        raise TypeError(f"index_dtype must be int32 or int64, got {name}.")
-    places = _from_bits(call, given) if holds_bits(call) else _from_places(call, given)
+    with _in_words_of("mask_to_indices", "mask"):
+        call, given = _call(numbers, x, product, "mask", mask)
+        enforce(call, _OPERATOR.checks)
+        if name not in ("int32", "int64"):
+            raise TypeError(f"index_dtype must be int32 or int64, got {name}.")
+        places = _from_bits(call, given) if holds_bits(call) else _from_places(call, given)
+    shape = call.tensor(Role.GRADIENT).shape
     return _given_out(places.reshape(shape).astype(name), mask, out)
 
 
@@ -97,22 +101,44 @@ def indices_to_mask(
     ((1, 4, 64), array([1, 0, 0, 0], dtype=int8))
     """
     numbers = (kernel_size, stride, padding, dilation, ceil_mode)
-    call, given = _call(numbers, x, product, "indices", indices)
-    own = (dtype_in((INDICES,), ("int32", "int64")), same("shape", INDICES, _OPERATOR.by_role[Role.GRADIENT]))
-    enforce(call, (*_without_mask(_OPERATOR), *own))
-    places = given.reshape(-1, *given.shape[-3:])  # an axis for the batch
-    size = math.prod(w.size for w in call.operator.windows(call))
-    outside = (places < 0) | (places >= size)
-    if outside.any():
-        position = _first(outside)[-given.ndim :]
-        raise index_outside(call, Role.MASK, position, int(given[position]), "indices of a forward pass")
-    mask: Array = np.zeros(mask_shape(call), np.int8)
-    if holds_bits(call):
-        _into_bits(call, places, mask)
-    else:
-        stream = places.astype("<i4").reshape(-1).view(np.int8)
-        mask.reshape(-1)[: stream.size] = stream
+    with _in_words_of("indices_to_mask", "indices"):
+        call, given = _call(numbers, x, product, "indices", indices)
+        own = (dtype_in((INDICES,), ("int32", "int64")), same("shape", INDICES, _OPERATOR.by_role[Role.GRADIENT]))
+        enforce(call, (*_without_mask(_OPERATOR), *own))
+        places = given.reshape(-1, *given.shape[-3:])  # an axis for the batch
+        size = math.prod(w.size for w in call.operator.windows(call))
+        outside = (places < 0) | (places >= size)
+        if outside.any():
+            position = _first(outside)[-given.ndim :]
+            raise index_outside(call, Role.MASK, position, int(given[position]), "indices of a forward pass")
+        mask: Array = np.zeros(mask_shape(call), np.int8)
+        if holds_bits(call):
+            _into_bits(call, places, mask)
+        else:
+            stream = places.astype("<i4").reshape(-1).view(np.int8)
+            mask.reshape(-1)[: stream.size] = stream
     return _given_out(mask, indices, out)
+
+
+@contextmanager
+def _in_words_of(function: str, given: str) -> Iterator[None]:
+    """The rows are those of an operator whose parameters have other names, and one that nobody gave. Their errors speak
+    of the function's own; only the rule in brackets stays as the tables have it."""
+    words = {p.name: p.python_name for p in _OPERATOR.parameters}
+    words |= {_OPERATOR.by_role[Role.MASK].name: given, _OPERATOR.by_role[Role.GRADIENT].name: "the pooled output"}
+    try:
+        yield
+    except AclnnError as error:
+        said, *rule = re.split(r"(?= \[\d{6} )", str(error), maxsplit=1)
+        said = re.sub(r"^(\w+: \w+) \(\w+\)", r"\1", said).replace(_OPERATOR.name, function)
+        said = re.sub(r"\b[a-z]\w*", lambda word: words.get(word[0], word[0]), said)
+        raise type(error)(
+            "".join((said, *rule)),
+            status=error.status,
+            operator=error.operator,
+            parameter=words.get(error.parameter or "", error.parameter),
+            product=error.product,
+        ) from None
 
 
 def _call(numbers: tuple[Any, ...], x: Any, product: str | None, name: str, array: Any) -> tuple[Call, Array]:

@@ -34,6 +34,8 @@ from torch.nn import functional
 
 from . import functional as operators
 from .base.errors import AclnnError
+from .base.status import ACLNN_ERR_PARAM_INVALID
+from .base.windows import Windows
 from .contract.operator import Operator
 from .contract.parameters import OUTPUT_SIZE, REQUIRED, Parameter, Role
 from .operators import REGISTRY, forward_of
@@ -50,7 +52,8 @@ def _function(operator: Operator) -> Callable[..., Any]:
     if not operator.averages:
         parameters.append(inspect.Parameter("return_indices", _ANY, default=False))
     signature = inspect.Signature(parameters)
-    forward = _forward(operator, numbers)
+    forward, pools = _forward(operator, numbers), forward_of(operator)
+    forward_name = pools.python_name if pools else operator.python_name
 
     def spread(*tensors_and_numbers: Any) -> Any:
         return getattr(operators, operator.python_name)(*tensors_and_numbers)
@@ -59,6 +62,11 @@ def _function(operator: Operator) -> Callable[..., Any]:
         bound = signature.bind(*given, **named)
         bound.apply_defaults()
         x, *arguments = bound.args
+        if not hasattr(type(x), "__torch_function__"):
+            raise TypeError(
+                f"input must be a torch tensor, got {type(x).__name__}. Pass torch.as_tensor(input), or call "
+                f"poolgrad.{forward_name}, which takes NumPy arrays."
+            )
         return_indices = False if operator.averages else arguments.pop()
         own = () if adaptive else tuple(arguments)  # of the gradient, whose shape tells an output size
         if x.dtype in _HALVES and torch.is_autocast_enabled("cpu") and _widens(name, axes):
@@ -82,7 +90,10 @@ def _forward(gradient: Operator, numbers: list[Parameter]) -> Callable[[torch.Te
     options = {} if gradient.averages else {"return_indices": True}
 
     def theirs(x: torch.Tensor, arguments: Any) -> Any:
-        return by_torch(x, *arguments, **options)
+        result = by_torch(x, *arguments, **options)
+        if Role.DILATION in gradient.by_role and not _is_traced():
+            _refuse_empty_windows(gradient, x, result[0], arguments[:4])
+        return result
 
     if operator is None:
         return theirs
@@ -97,6 +108,23 @@ def _forward(gradient: Operator, numbers: list[Parameter]) -> Callable[[torch.Te
             return theirs(x, arguments)
 
     return forward
+
+
+def _refuse_empty_windows(gradient: Operator, x: torch.Tensor, output: torch.Tensor, numbers: Any) -> None:
+    """Where a dilation steps over all elements, torch's index is of none of them, and no gradient has a place."""
+    axes = len(gradient.axes)
+    kernel, stride, pad, dilation = ([each] * axes if hasattr(each, "__index__") else each for each in numbers)
+    sizes = zip(x.shape[-axes:], output.shape[-axes:], strict=True)
+    for i, (size, out) in enumerate(sizes):
+        k, s, p, d = (each[i % len(each)] for each in (kernel, stride or kernel, pad, dilation))
+        if Windows(size, out, k, s, p, d).has_empty:
+            raise AclnnError(
+                f"{gradient.torch}: dilation: expected one that leaves an element in every window; got {d}, which "
+                f"steps over all {size} elements. Use a smaller one.",
+                status=ACLNN_ERR_PARAM_INVALID,
+                operator=gradient.name,
+                parameter="dilation",
+            )
 
 
 def _is_traced() -> bool:

@@ -36,7 +36,7 @@ def words(operator: str, arguments: dict[str, object]) -> list[str]:
         elif isinstance(value, bool) or parameter.role is Role.CEIL_MODE:  # which is an integer for some
             line += [name if value else f"--no-{name[2:]}"]
         else:
-            text = "null" if value is None else ",".join(map(str, value)) if isinstance(value, tuple) else value
+            text = "null" if value is None else f"[{','.join(map(str, value))}]" if isinstance(value, tuple) else value
             line += [f"{name}={text}"]
     return line
 

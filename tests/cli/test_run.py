@@ -287,3 +287,31 @@ def test_a_long_run_says_how_far_it_is_and_ctrl_c_ends_it() -> None:
         running.kill()
         running.wait()
         os.close(ours)
+
+
+@pytest.mark.parametrize(("operator", "axes"), [("AdaptiveAvgPool2d", 2), ("AdaptiveAvgPool3d", 3)])
+def test_one_output_size_stands_for_all_axes_as_in_python(operator: str, axes: int) -> None:
+    np.save("x.npy", whole_numbers((2, 3, *(6,) * axes)))
+    for size, name in (("3", "one.npy"), (",".join(["3"] * axes), "all.npy")):
+        done = poolgrad("run", operator, "--x", "x.npy", "--output-size", size, "-o", name)
+        assert done.code == 0, done.stderr
+    assert Path("one.npy").read_bytes() == Path("all.npy").read_bytes()
+    assert np.load("one.npy").shape == (2, 3, *(3,) * axes)
+    line = ("--x", "2,3" + ",6" * axes, "--output-size", "[3]", "--product", "A2")
+    checked = poolgrad("check", operator, *line, expect=1)
+    assert "outputSize-length" in checked.stdout, "a list of one is what the contract refuses"
+
+
+def test_the_help_is_right_about_the_type_of_indices() -> None:
+    help = " ".join(poolgrad("run", "--help").stdout.replace("│", " ").split())
+    assert "if absent, int32 of those given, and of those found int64 or the product's" in help
+    np.save("x.npy", whole_numbers((1, 1, 4, 4)))
+    for options, dtype in (((), np.int64), (("--product", "A2"), np.int32), (("--indices-dtype", "int32"), np.int32)):
+        call = ("MaxPool2dWithIndices", "--x", "x.npy", "--kernel-size", "2", *options)
+        assert poolgrad("run", *call, "-o", "values.npy", "-o", "indices.npy").code == 0
+        assert np.load("indices.npy").dtype == dtype
+    np.save("g.npy", whole_numbers((1, 1, 2, 2)))
+    np.array([0, 3, 8, 15], np.int32).tofile("places.bin")
+    call = (ADAPTIVE_MAX, "--grad-output", "g.npy", "--x-shape", "1,1,4,4", "--indices", "places.bin")
+    assert poolgrad("run", *call, "-o", "out.npy").code == 0
+    np.testing.assert_array_equal(np.load("out.npy").ravel()[[0, 3, 8, 15]], np.load("g.npy").ravel())

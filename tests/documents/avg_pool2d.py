@@ -114,7 +114,7 @@ DOCUMENT = Document(
         refused(
             "sizes",
             "padding that makes positions pass 64 bits",
-            "self",
+            "kernelSize",
             out={"shape": (2, 3, 5, 5)},
             kernelSize=(2**62,),
             paddings=(2**61,),

@@ -165,7 +165,7 @@ DOCUMENT = Document(
         refused(
             "sizes",
             "padding that makes positions pass 64 bits",
-            "self",
+            "kernelSize",
             gradOutput={"shape": (2, 3, 5, 5)},
             kernelSize=(2**62,),
             padding=(2**61,),

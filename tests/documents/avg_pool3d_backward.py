@@ -92,7 +92,7 @@ DOCUMENT = Document(
         refused(
             "sizes",
             "padding that makes positions pass 64 bits",
-            "self",
+            "kernelSize",
             kernelSize=(2**62,),
             padding=(2**61,),
             gradOutput={"shape": (2, 3, 3, 3, 3)},

@@ -107,7 +107,7 @@ DOCUMENT = Document(
         refused(
             "sizes",
             "pads that make positions pass 64 bits",
-            "self",
+            "kernelShape",
             kernelShape=(2**62,),
             pads=(2**61,),
             out={"shape": (2, 3, 5, 5)},

@@ -109,7 +109,7 @@ DOCUMENT = Document(
         refused(
             "sizes",
             "padding that makes positions pass 64 bits",
-            "self",
+            "kernelSize",
             kernelSize=(2**62,),
             padding=(2**61,),
             **all_of(SMALL, shape=(2, 3, 5, 5)),

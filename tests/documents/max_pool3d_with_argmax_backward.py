@@ -99,7 +99,7 @@ DOCUMENT = Document(
         refused(
             "sizes",
             "padding that makes positions pass 64 bits",
-            "self",
+            "kernelSize",
             kernelSize=(2**62,),
             padding=(2**61,),
             **all_of(SMALL, shape=(2, 3, 3, 3, 3)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional
@@ -258,3 +259,23 @@ def test_results_are_laid_out_as_torchs_whatever_axes_of_one_element_say(name: s
     for x in (turned, torch.randn((3, 3, *[1] * axes)).movedim(1, -1).contiguous().movedim(-1, 1)):
         ours, theirs = (getattr(module, name)(x, 3) for module in (poolgrad.torch, functional))
         assert ours.stride() == theirs.stride()
+
+
+@pytest.mark.parametrize("name", sorted(poolgrad.torch.__all__))
+def test_arrays_are_sent_where_they_are_taken(name: str) -> None:
+    own = "poolgrad.(adaptive_)?(avg|max)_pool[23]d"
+    with pytest.raises(TypeError, match=rf"input must be a torch tensor, got ndarray\. .* or call {own}.*NumPy arrays"):
+        getattr(poolgrad.torch, name)(np.ones((1, 2, 4, 4, 4)), 2)
+
+
+@pytest.mark.parametrize("is_usual", [True, False])
+def test_windows_without_an_element_are_refused_before_a_gradient_looks_for_one(is_usual: bool) -> None:
+    """torch gives them an index outside the plane."""
+    x = torch.ones(1, 2, 1, 8) if is_usual else torch.ones(1, 2, 8, 1).transpose(2, 3)[..., ::1]
+    for function, input, numbers in (
+        (poolgrad.torch.max_pool2d, x, (2, (1, 2), (1, 0), (2, 1))),
+        (poolgrad.torch.max_pool3d, x[None], (2, (2, 1, 2), (1, 1, 0), (1, 2, 1))),
+    ):
+        with pytest.raises(poolgrad.AclnnError, match="dilation: expected one that leaves an element in every window"):
+            function(input, *numbers)
+    assert poolgrad.torch.max_pool2d(x, (1, 2), 2, 0, (2, 1)).shape == (1, 2, 1, 4), "no window is empty here"

@@ -33,11 +33,13 @@ def describe(value: Any, name: str, format: str, *, output: bool = False) -> Arr
         return _describe_torch(value, name, format, output)
     if hasattr(value, "__dlpack__"):
         return _describe_numpy(_from_dlpack(value, name, output), name, format)
-    lazy = hasattr(value, "__dask_graph__") or hasattr(value, "store_path")
+    got, advice = type(value).__name__, f"Try numpy.asarray({name})."
+    if isinstance(value, tuple | list) and value and all(isinstance(n, int | np.integer) for n in value):
+        got, advice = f"a {got} of integers", f"If that is a shape: pass an array of it, such as numpy.ones({name})."
+    elif hasattr(value, "__dask_graph__") or hasattr(value, "store_path"):
+        got, advice = f"{type(value).__module__}.{got}", f"Try numpy.asarray({name}), which loads all of it."
     raise TypeError(
-        f"{name} must be a NumPy array, a torch CPU tensor or an object with __dlpack__, "
-        f"got {type(value).__module__ + '.' if lazy else ''}{type(value).__name__}. Try numpy.asarray({name})"
-        f"{', which loads all of it' if lazy else ''}."
+        f"{name} must be a NumPy array, a torch CPU tensor or an object with __dlpack__, got {got}. {advice}"
     )
 
 

@@ -32,7 +32,10 @@ NULL = "null"
 COMMON = {
     "dtype": ("T", "Type of the tensors, and of what a .bin file holds."),
     "shape": ("SHAPE", "Shape of what a .bin file holds."),
-    "indices_dtype": ("T", "Type of the indices; int32 if absent, or what the product finds."),
+    "indices_dtype": (
+        "T",
+        "Type of the indices; if absent, int32 of those given, and of those found int64 or the product's.",
+    ),
     "format": ("F", "Format of all tensors, NHWC for instance."),
 }
 
@@ -60,9 +63,7 @@ class Line:
         from ..cases.model import BadCase
 
         self._refuse_strangers()
-        numbers = {
-            p.name: self.numbers[p.python_name] for p in self.operator.parameters if p.python_name in self.numbers
-        }
+        numbers = self._own_numbers()
         try:
             tensors, name = self._all_tensors(numbers), None if product is ANY else product.name
             case = make_case(self.operator, "the call", name="call", tensors=tensors, numbers=numbers, product=name)
@@ -82,6 +83,12 @@ class Line:
         if like and self.indices_dtype is not None:
             like = self._made(places, {}, {"shape": like.shape, "format": like.format})
         return replace(case, tensors={**case.tensors, places.name: like})
+
+    def _own_numbers(self) -> dict[str, Any]:
+        """The numbers by documented names. As in Python, one size stands for all axes."""
+        given = {p: self.numbers[p.python_name] for p in self.operator.numbers if p.python_name in self.numbers}
+        alone = {p for p, value in given.items() if p.kind == "ints" and isinstance(value, int)}
+        return {p.name: (value,) * len(self.operator.axes) if p in alone else value for p, value in given.items()}
 
     def _refuse_strangers(self) -> None:
         own = [p.python_name for p in self.operator.parameters]
@@ -200,9 +207,8 @@ class Line:
         x = self.operator.by_role[Role.INPUT]
         text = self._text(x)
         facts = None if text is None else self._facts(x, text)
-        numbers = {p.name: self.numbers[p.python_name] for p in self.operator.numbers if p.python_name in self.numbers}
         made = self._made(x, {"format": self.format, "dtype": self.dtype or "float32"}, facts)
-        mask = mask_of(self.operator, made, numbers)
+        mask = mask_of(self.operator, made, self._own_numbers())
         return None if mask is None else mask.shape
 
     def _pooled(self, x: CaseTensor | None, numbers: Mapping[str, Any]) -> tuple[int, ...]:
@@ -348,4 +354,8 @@ def _annotation(parameter: Parameter, described: Described) -> Any:
 def _value(parameter: Parameter, given: Any) -> Any:
     if parameter.kind != "ints":
         return given
-    return None if given.casefold() == NULL else integers(given, option(parameter))
+    if given.casefold() == NULL:
+        return None
+    numbers = integers(given, option(parameter))
+    is_one = parameter.role is Role.OUTPUT_SIZE and re.fullmatch(r"\s*[+-]?\d+\s*", given)
+    return numbers[0] if is_one else numbers

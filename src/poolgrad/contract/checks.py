@@ -136,14 +136,24 @@ def sizes_fit(parameters: Iterable[Parameter]) -> Check:
                 got = f"byte strides {shown(tensor.strides)}"
                 return Broken(name, "elements less than 2^63 bytes apart", got, "Use smaller strides.")
         if farthest_position(call.operator.windows(call)) > INT64_MAX:
-            shape = shown(call.tensor(Role.INPUT).shape)
-            name = call.operator.by_role[Role.INPUT].name
-            return Broken(name, "windows whose positions fit 64 bits", f"shape {shape}", "Use smaller sizes.")
+            return _far_windows(call)
         return None
 
     return Check(
         "sizes", "element counts, byte counts, distances and window positions are below 2^63", test, source=SAFE
     )
+
+
+def _far_windows(call: Call) -> Broken:
+    """The input's bytes are fewer than 2^63: of fixed windows only padding gets there, and how much may be says the
+    kernel."""
+    by_role, expected = call.operator.by_role, "windows whose positions fit 64 bits"
+    if Role.KERNEL not in by_role:
+        shape = shown(call.tensor(Role.INPUT).shape)
+        return Broken(by_role[Role.INPUT].name, expected, f"shape {shape}", "Use smaller sizes.")
+    kernel, padding = by_role[Role.KERNEL].name, by_role[Role.PADDING].name
+    got = f"{shown(call.ints(kernel))}, with {padding} {shown(call.ints(padding))}"
+    return Broken(kernel, expected, got, f"Use a smaller {kernel} and less {padding}.")
 
 
 def writable(parameter: Parameter) -> Check:

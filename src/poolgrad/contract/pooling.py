@@ -121,6 +121,8 @@ def pooled_results(call: Call) -> tuple[Tensor, ...]:
 def shape_if_any(call: Call, shape_of: Callable[[Call], tuple[int, ...]]) -> tuple[int, ...]:
     """The shape that windows give; the input's if the numbers give none, or where nothing is pooled or written."""
     x, given = call.tensor(Role.INPUT), all(call.values[p.name] is not None for p in call.operator.numbers)
+    if call.value(Role.OUTPUT_SIZE) and min(call.ints(Role.OUTPUT_SIZE)) <= 0:
+        return x.shape  # a row will say so: a result that nobody gave must not be blamed
     try:
         shape = shape_of(call) if given else x.shape
     except (ValueError, ZeroDivisionError):  # numbers that make no windows

@@ -16,7 +16,9 @@ import numpy as np
 from numpy import ndarray
 
 from ..arrays import adapters
+from ..base.errors import AclnnError
 from ..base.products import ANY, Product, find_product
+from ..base.status import ACLNN_ERR_PARAM_INVALID
 from ..base.tensor import Tensor, contiguous_strides, retyped
 from ..contract.engine import Call, Value, enforce
 from ..contract.operator import Operator
@@ -79,6 +81,8 @@ def call(
     """
     if index_dtype is not None:
         index_dtype = adapters.name_of_dtype(index_dtype)
+    if type(out) is list and len(operator.outputs) > 1:
+        out = tuple(out)
     options = (product, data_format, index_dtype)
     key = key_of(operator.name, arrays, numbers + options, out)
     if count is not None and key is not None:
@@ -177,6 +181,8 @@ def described(
     }
     if not data_format:
         found = {name: _in_usual_format(operator, array) for name, array in found.items()}
+    if index_dtype is not None and out is not None:
+        _refuse_contradiction(operator, found, index_dtype, product)
     values |= {p.name: found[p.name].tensor if p.name in found else None for p in operator.tensors}
     leader = values[operator.inputs[0].name]  # whose type shapes and results have that nobody describes
     if isinstance(leader, Tensor):
@@ -187,6 +193,22 @@ def described(
     return Call(operator, wanted, values), found
 
 
+def _refuse_contradiction(
+    operator: Operator, found: Mapping[str, adapters.Array], index_dtype: str, product: str | None
+) -> None:
+    """The type of places may be said twice, and then must be the same."""
+    for p in operator.outputs:
+        if p.role is Role.PLACES and found[p.name].tensor.dtype.name != index_dtype:
+            raise AclnnError(
+                f"{operator.name}: {p.name} in out: expected index_dtype, {index_dtype}; "
+                f"got {found[p.name].tensor.dtype.name}. Leave index_dtype out, or give both the same type.",
+                status=ACLNN_ERR_PARAM_INVALID,
+                operator=operator.name,
+                parameter=p.name,
+                product=product,
+            )
+
+
 def _in_usual_format(operator: Operator, array: adapters.Array) -> adapters.Array:
     format = operator.usual_format(array.tensor.rank)
     if format == array.tensor.format:
@@ -195,7 +217,7 @@ def _in_usual_format(operator: Operator, array: adapters.Array) -> adapters.Arra
 
 
 def _outputs(operator: Operator, out: Any) -> tuple[Any, ...]:
-    """The arrays to write to, one for each output; None for those that have to be made."""
+    """The arrays to write to, one for each output; None for those that have to be made. A list is a tuple by now."""
     outputs = operator.outputs
     if len(outputs) == 1:
         return (out,)

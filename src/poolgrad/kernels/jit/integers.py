@@ -14,9 +14,7 @@ from llvmlite import ir
 from ..record import LANES
 from .instructions import instruction, loading, storing
 from .memory import pointer_at
-from .vectors import Vector, loading_eight, pointer_to
-
-_FLOAT = ir.FloatType()
+from .vectors import Vector, loading_eight, pointer_to, width
 
 
 class Integers(NamedTuple):
@@ -33,7 +31,7 @@ def _lanes(kind: ir.Type) -> ir.Type:
     """The integers whose bits a value or a vector of the compute type holds."""
     if isinstance(kind, ir.VectorType):
         return ir.VectorType(_lanes(kind.element), kind.count)
-    return ir.IntType(32 if kind == _FLOAT else 64)
+    return ir.IntType(width(kind))
 
 
 def _constant(kind: ir.Type, number: int) -> ir.Constant:

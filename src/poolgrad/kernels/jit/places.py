@@ -13,20 +13,15 @@ from numba import types
 
 from ..record import LANES
 from .instructions import instruction, storing
-from .vectors import Vector, pointer_to, spread
+from .vectors import Vector, pointer_to, spread, width
 
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
-
-
-def _bits(kind: ir.Type) -> ir.IntType:
-    """The integers beside numbers of a type."""
-    return _INT32 if isinstance(kind, ir.FloatType) else _INT64
 
 
 @instruction(lambda place, unit: Vector(unit)(types.int64, unit))
 def splat_place(builder: ir.IRBuilder, place: ir.Value, unit: ir.Value) -> ir.Value:
     """Eight times the same place."""
-    number = builder.trunc(place, _INT32) if _bits(unit.type) is _INT32 else place
+    number = builder.trunc(place, _INT32) if width(unit.type) == 32 else place
     return builder.bitcast(spread(builder, number), ir.VectorType(unit.type, LANES))
 
 
@@ -45,13 +40,13 @@ def larger_number(builder: ir.IRBuilder, best: ir.Value, value: ir.Value) -> ir.
     return builder.select(builder.fcmp_unordered("uno", value, value), value, larger)
 
 
-def _place_storer(width: ir.IntType) -> Any:
+def _place_storer(stored: ir.IntType) -> Any:
     def store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, places: ir.Value) -> None:
-        bits, kind = _bits(places.type.element), ir.VectorType(width, LANES)
-        value = builder.bitcast(places, ir.VectorType(bits, LANES))
-        if bits.width != width.width:
-            value = builder.sext(value, kind) if bits is _INT32 else builder.trunc(value, kind)
-        builder.store(value, pointer_to(builder, base, index, width, kind), align=1)
+        bits, kind = width(places.type.element), ir.VectorType(stored, LANES)
+        value = builder.bitcast(places, ir.VectorType(ir.IntType(bits), LANES))
+        if bits != stored.width:
+            value = builder.sext(value, kind) if bits == 32 else builder.trunc(value, kind)
+        builder.store(value, pointer_to(builder, base, index, stored, kind), align=1)
 
     return instruction(storing)(store)
 
@@ -62,6 +57,6 @@ store_places_32, store_places_64 = _place_storer(_INT32), _place_storer(_INT64)
 @instruction(lambda base, index, unit: types.int64(types.int64, types.int64, unit))
 def place_at(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, unit: ir.Value) -> ir.Value:
     """One place of those that stand in scratch."""
-    bits = _bits(unit.type)
+    bits = ir.IntType(width(unit.type))
     value = builder.load(pointer_to(builder, base, index, bits, bits), align=1)
-    return builder.sext(value, _INT64) if bits is _INT32 else value
+    return builder.sext(value, _INT64) if bits.width == 32 else value

@@ -90,9 +90,14 @@ def _store(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, vector: ir.Va
     builder.store(vector, pointer_to(builder, base, index, kind.element, kind), align=1)
 
 
+def width(number: ir.Type) -> int:
+    """Bits of a number of the compute type."""
+    return 32 if isinstance(number, ir.FloatType) else 64
+
+
 def lanes_streamed(kind: ir.VectorType) -> int:
     """How many numbers are streamed at once."""
-    return 16 // (4 if isinstance(kind.element, ir.FloatType) else 8)
+    return 128 // width(kind.element)
 
 
 def store_past_caches(builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value, size: int) -> None:
@@ -124,8 +129,7 @@ def _copier_past_caches(type_of: Any) -> Any:
     """What copies one value of a type that is made for the type of an element."""
 
     def copy(builder: ir.IRBuilder, target: ir.Value, source: ir.Value, index: ir.Value, unit: ir.Value) -> None:
-        bits = 32 if isinstance(unit.type, ir.FloatType) else 64
-        kind, size = type_of(unit.type, bits)
+        kind, size = type_of(unit.type, width(unit.type))
         value = builder.load(pointer_to(builder, source, index, unit.type, kind), align=1)
         store_past_caches(builder, value, pointer_to(builder, target, index, unit.type, kind), size)
 
@@ -180,7 +184,7 @@ def write(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, value: ir.Valu
 @instruction(lambda unit: types.int64(unit))
 def itemsize(builder: ir.IRBuilder, unit: ir.Value) -> ir.Value:
     """Bytes of one element of the compute type."""
-    return ir.Constant(_INT64, 4 if isinstance(unit.type, ir.FloatType) else 8)
+    return ir.Constant(_INT64, width(unit.type) // 8)
 
 
 @instruction(lambda number, unit: unit(types.int64, unit))
