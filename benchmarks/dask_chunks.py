@@ -29,9 +29,9 @@ from . import machine
 PLANE = (32, 128, 128)  # channels, rows and columns of float32: images of 2 MB
 IMAGE = 4 * math.prod(PLANE)
 CHUNKS_MB = (4, 16, 64)
-MEMORY_MB, STORE_MB = 2048, 1024
-EMPTY_CHUNKS = 500
-TURNS = 3
+MEMORY_MB, STORE_MB = 2048, 768
+EMPTY_CHUNKS = 300
+TURNS = 4
 CALL: dict[str, Any] = {"kernel_size": 3, "stride": 2, "padding": 1}
 
 
