@@ -27,8 +27,8 @@ NARROWEST_ALONG_ROWS, NARROWEST_OF_FEW_PLANES, FEW_PLANES = 48, 24, LANES - 1
 # The longest kernels along W that they take, and the strides and rows of sums for which they pay.
 LONGEST_KERNEL_ALONG_ROWS, LARGEST_STRIDE_ALONG_ROWS, MOST_ROWS_ALONG = 1024, 2, 64
 # Columns of the widest rows that are pooled without tiles. The usual windows, from nine in a row on, take 0.3 to 0.9 of
-# the time of eight planes at a time, and up to 1.1 of it for maxima of 3 x 3 with a stride of 1 on 17 columns; one plane
-# takes a tenth.
+# the time of eight planes at a time, and up to 1.1 of it for maxima of 3 x 3 with a stride of 1 on 17 columns; one
+# plane takes a tenth.
 WIDEST_USUAL = 2**14
 # Rows of a plane that is pooled as a whole: what each of them gives is kept in scratch.
 MOST_ROWS_OF_A_PLANE = 2**14
