@@ -103,17 +103,17 @@ def windows_alike(plan: Any, ow: int) -> int:
     return min(room // stride + 1, plan.out[COLUMNS] - ow)
 
 
-def _along_row(first: Any, join: Any) -> Any:
-    """What puts together a row of a window."""
+def _along_row(first: Any, join: Any, usual: bool) -> Any:
+    """What puts together a row of a window; the usual ones without a loop."""
 
     @inlined_piece
     def of_row(box: Box, at: int, place: int, c: int, unit: Any) -> Any:
         step, places = box.column_step, box.column_places
         total = first(box, at, place, c, unit)
-        if box.columns == 3:  # the usual ones without a loop
+        if usual and box.columns == 3:
             total = join(total, first(box, at + step, place + places, c, unit))
             return join(total, first(box, at + 2 * step, place + 2 * places, c, unit))
-        if box.columns == 2:
+        if usual and box.columns == 2:
             return join(total, first(box, at + step, place + places, c, unit))
         for _ in range(1, box.columns):
             at += step
@@ -160,7 +160,7 @@ def _join_fours(join: Any) -> Any:
 def sums(first: Any, join: Any, several_rows: bool) -> Any:
     """What puts together all that a window holds, if ``first`` reads a pixel and ``join`` puts two together: along W,
     then H, then D."""
-    of_row, of_rows = _along_row(first, join), _along_row(_four_rows(first), _join_fours(join))
+    of_row, of_rows = _along_row(first, join, True), _along_row(_four_rows(first), _join_fours(join), False)
 
     @inlined_piece
     def of_box(box: Box, c: int, unit: Any) -> Any:
@@ -184,7 +184,7 @@ def sums(first: Any, join: Any, several_rows: bool) -> Any:
 
 def maxima(first: Any, join: Any, several_rows: bool) -> Any:
     """The same where neighbours may be put together in any order. The first element is compared with itself, too."""
-    of_rows = _along_row(_four_rows(first), _join_fours(join))
+    of_rows = _along_row(_four_rows(first), _join_fours(join), False)
 
     @inlined_piece
     def of_box(box: Box, c: int, unit: Any) -> Any:
