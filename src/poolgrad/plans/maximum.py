@@ -62,7 +62,7 @@ SPARSE, SPARSE_BFLOATS, SPARSE_APART = 6, 10, 2
 # So many elements of an output are cleared at a time, ahead of gradients. Twice as many take up to 4 % longer, four
 # times as many 10 %; but if there are many for each gradient, more of them, up to so many bytes.
 CLEARED_AHEAD, MOST_CLEARED_AHEAD = 512, 8192
-# Channels side by side, of which bands and sums take no fewer at once: a cache line has as many.
+# Channels side by side, of which bands, sums and threads take no fewer at once: a cache line has as many.
 CHANNELS_OF_A_LINE = 32
 
 
@@ -213,12 +213,14 @@ class Scattering:
     def pieces(self) -> int:
         """Of each image, to be units of work: planes, or channels side by side only if images are hard to share out.
 
-        Threads that write to the same cache lines may take longer than one alone.
+        Threads that write to the same cache lines take longer than one alone, many times if channels are few.
         """
         images = self.target.planes.shape[0]
         if not self.by_pixels:
             return self.channels
-        return 1 if images % self.parts == 0 or images >= 4 * self.parts else min(self.parts, self.channels)
+        if images % self.parts == 0 or images >= 4 * self.parts:
+            return 1
+        return max(min(self.parts, self.channels // CHANNELS_OF_A_LINE), 1)
 
     @property
     def fallback_plane(self) -> int:
