@@ -81,7 +81,7 @@ def _of_ints(operation: str) -> Any:
     return instruction(_two_integers)(lambda builder, one, other: getattr(builder, operation)(one, other))
 
 
-add_ints, subtract_ints, or_ints, and_ints = map(_of_ints, ("add", "sub", "or_", "and_"))
+subtract_ints, or_ints, and_ints = map(_of_ints, ("sub", "or_", "and_"))
 
 
 def _chosen(comparison: str) -> Any:
