@@ -166,8 +166,8 @@ def gradient(shape: tuple[int, ...], dtype: Any = np.float32) -> Array:
 def calls(dtype: Any) -> list[tuple[Array, tuple[int, ...], tuple[int, ...], Array]]:
     """Gradients, shapes, numbers, and the answers within the usual limits."""
     found = []
-    # There is a kernel for each kind of windows and of numbers: a part of the latter is enough to know that all are made
-    # alike.
+    # There is a kernel for each kind of windows and of numbers: a part of the latter is enough to know that all are
+    # made alike.
     geometries, widths = (GEOMETRIES, WIDTHS) if dtype == np.float32 else (GEOMETRIES[::2], (*WIDTHS[::8], 64))
     for (kernel, stride, pad), width in itertools.product(geometries, widths):
         height = max(9, kernel)
