@@ -19,7 +19,7 @@ from poolgrad.operators import REGISTRY
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
-DRAWS = 30
+DRAWS = 20
 
 
 def windows(operator: Operator, dice: random.Random, sizes: list[int]) -> list[Any]:
