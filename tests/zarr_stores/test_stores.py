@@ -211,3 +211,78 @@ def test_a_store_is_looked_at_by_other_commands() -> None:
     assert "accepted" in command("check", "AvgPool2d", "--x", "x.zarr", "--kernel-size", "2").stdout
     command("view", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "--plane", "0,1", "-o", "plane.svg")
     assert Path("plane.svg").stat().st_size
+
+
+# ---- what a result may take the place of -----------------------------------------------------------------------------
+
+
+def _group() -> None:
+    made = zarr.open_group("y.zarr", mode="w").create_array("inside", shape=(3,), dtype="f4")
+    made[...] = 1
+
+
+def _directory() -> None:
+    Path("y.zarr").mkdir()
+    Path("y.zarr/thesis.txt").write_text("years of work")
+
+
+def _link() -> None:
+    stored(path="elsewhere.zarr")
+    Path("y.zarr").symlink_to("elsewhere.zarr")
+
+
+@pytest.mark.parametrize(
+    ("out", "prepare", "words"),
+    [
+        ("y.zarr", _group, "y.zarr can't be written: it is a directory that is no Zarr array"),
+        ("y.zarr", _directory, "y.zarr can't be written: it is a directory that is no Zarr array"),
+        ("y.zarr", _link, "y.zarr can't be written: it is a link"),
+        ("y.zarr", lambda: Path("y.zarr").symlink_to("nowhere"), "y.zarr can't be written: it is a link"),
+        ("y.zarr", lambda: Path("y.zarr").write_text("mine"), "y.zarr can't be written: it is a file"),
+        ("y.npy", lambda: Path("y.npy").mkdir(), "y.npy can't be written: it is a directory"),
+        ("y.npy", lambda: os.mkfifo("y.npy"), "y.npy can't be written: it is no ordinary file"),
+        ("in/x.zarr", lambda: None, "--out: in/x.zarr is the file of --x"),
+        ("in/x.zarr/y.zarr", lambda: None, "--out: in/x.zarr/y.zarr lies inside in/x.zarr"),
+        ("link/x.zarr/y.npy", lambda: Path("link").symlink_to("in"), "link/x.zarr/y.npy lies inside in/x.zarr"),
+        ("out.zarr", lambda: Path("in").rename("out.zarr"), "--out: out.zarr contains out.zarr/x.zarr"),
+    ],
+)
+def test_what_a_result_must_not_replace(out: str, prepare: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said before anything is computed, and nothing is touched."""
+    Path("in").mkdir()
+    stored(path="in/x.zarr")
+    prepare()
+    read = "in/x.zarr" if Path("in").exists() else "out.zarr/x.zarr"
+    before = {p: p.read_bytes() if p.is_file() else b"" for p in Path().rglob("*")}
+    monkeypatch.setattr(Block, "compute", lambda *_, **__: pytest.fail("nothing must be computed"))
+    said = re.sub(r"\s+", " ", command("run", "AvgPool2d", "--x", read, *NUMBERS, "-o", out, expect=2).stderr)
+    assert words in said
+    assert "choose another name" in said
+    assert {p: p.read_bytes() if p.is_file() else b"" for p in Path().rglob("*")} == before
+
+
+@pytest.mark.parametrize("kind", ["v2", "v3"])
+def test_a_result_replaces_an_array(kind: str) -> None:
+    stored()
+    stored(X[0, 0], "y.zarr", kind, chunks=(16, 24))
+    command("run", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "-o", "y.zarr")
+    assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(X, 3, 2, 1))
+    assert sorted(os.listdir()) == ["x.zarr", "y.zarr"]
+
+
+def test_what_has_come_during_a_run_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored()
+    compute = Block.compute
+
+    def with_a_directory(block: Block, *read: Any, **more: Any) -> Any:
+        Path("y.zarr").mkdir(exist_ok=True)
+        return compute(block, *read, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Block, "compute", with_a_directory)
+        call = ("run", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "-o", "y.zarr")
+        assert "is a directory that is no Zarr array" in re.sub(r"\s+", " ", command(*call, expect=2).stderr)
+    Path("y.zarr").rmdir()
+    monkeypatch.setattr(Block, "compute", lambda *_, **__: pytest.fail("all blocks are there"))
+    command(*call)
+    assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(X, 3, 2, 1))

@@ -8,6 +8,7 @@ also those of zeros. bfloat16, which Zarr does not have, is kept as uint16 with 
 from __future__ import annotations
 
 import itertools
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -98,6 +99,43 @@ def _damaged(stored: Stored, part: Any) -> str:
 
 def is_store(path: str | Path) -> bool:
     return Path(path).suffix.lower() == SUFFIX
+
+
+def look_at_place(path: Path) -> None:
+    """``BadFile`` if a result must not take the place of what has this name: only a file, or an array's store, may go.
+
+    A store is told by what describes it, without zarr.
+    """
+    if not os.path.lexists(path):
+        return
+    if not is_store(path):
+        if path.exists() and not path.is_file():
+            what = "a directory" if path.is_dir() else "no ordinary file"
+            raise BadFile(f"{path} can't be written: it is {what}; choose another name")
+        return
+    if path.is_symlink():
+        what = "a link"
+    elif not path.is_dir():
+        what = "a file"
+    elif _describes_array(path):
+        return
+    else:
+        what = "a directory that is no Zarr array"
+    raise BadFile(
+        f"{path} can't be written: it is {what}, and only the store of an array is replaced; choose another name"
+    )
+
+
+def _describes_array(path: Path) -> bool:
+    if (path / ".zgroup").exists():
+        return False
+    if (path / ".zarray").is_file():
+        return True
+    try:
+        described = json.loads((path / "zarr.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(described, dict) and described.get("node_type") == "array"
 
 
 def open_store(path: str | Path, *, dtype: str | None = None, fill_missing: bool = False) -> Stored:

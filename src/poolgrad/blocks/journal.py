@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..arrays.files import BadFile
+from ..arrays.stores import look_at_place
 
 SECONDS_BETWEEN_NOTES = 5.0
 
@@ -83,7 +84,7 @@ def journal_of(
                         _remove(unfinished(path))
                     name.unlink()
                 raise
-            flush()
+            journal.write()
             for path in paths:
                 _give_name(path)
             name.unlink()
@@ -113,6 +114,7 @@ def _read(file: IO[str], head: str, results_are_there: bool) -> set[int] | None:
 
 def _give_name(path: Path) -> None:
     """A directory can't take the place of another one in one step: what was there goes away first."""
+    look_at_place(path)  # once more: it may have come since the run began
     if path.is_dir():
         _remove(path)
     os.replace(unfinished(path), path)
