@@ -286,3 +286,44 @@ def test_what_has_come_during_a_run_is_not_replaced(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Block, "compute", lambda *_, **__: pytest.fail("all blocks are there"))
     command(*call)
     assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(X, 3, 2, 1))
+
+
+# ---- going on --------------------------------------------------------------------------------------------------------
+
+TO_STORE = ("run", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "-o", "y.zarr")
+
+
+def broken_off(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """A run that ends before its third block; the blocks that later runs compute."""
+    made: list[Any] = []
+    compute = Block.compute
+
+    def recorded(block: Block, *read: Any, **more: Any) -> Any:
+        made.append(block.ranges)
+        return compute(block, *read, **more)
+
+    def until_the_third(block: Block, *read: Any, **more: Any) -> Any:
+        if len(made) == 2:
+            raise OSError(5, "Input/output error")
+        return recorded(block, *read, **more)
+
+    monkeypatch.setattr(Block, "compute", until_the_third)
+    command(*TO_STORE, expect=2)
+    made.clear()
+    monkeypatch.setattr(Block, "compute", recorded)
+    return made
+
+
+def blocks_in_all() -> int:
+    return zarr.open_array("y.zarr", mode="r").nchunks
+
+
+@EVERY_KIND
+def test_a_chunk_that_has_changed_is_noticed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What describes the store is as it was: only a chunk of the first block has other numbers."""
+    x = stored(kind=kind)
+    made = broken_off(monkeypatch)
+    x[0, 0, 0, 0] = 100
+    command(*TO_STORE)
+    assert len(made) == blocks_in_all() > 2
+    assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(x[...], 3, 2, 1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,7 +106,13 @@ def _facts(whole: Whole, work: Stream, sources: Mapping[str, str], files: Sequen
     }
 
 
-def _state(path: Path) -> tuple[str, int, int]:
-    described = next((path / name for name in ("zarr.json", ".zarray") if (path / name).exists()), path)
-    found = described.stat()
-    return str(path.resolve()), found.st_size, found.st_mtime_ns
+def _state(path: Path) -> tuple[str, str]:
+    """The names, sizes and times of all files of a store; or those of a file."""
+    files = (Path(place, name) for place, _, names in os.walk(path) for name in names) if path.is_dir() else (path,)
+    digest = hashlib.blake2b(digest_size=16)
+    for file in sorted(files):
+        found = file.stat()
+        digest.update(
+            f"{file.relative_to(path)} {found.st_size} {found.st_mtime_ns}\n".encode(errors="surrogateescape")
+        )
+    return str(path.resolve()), digest.hexdigest()
