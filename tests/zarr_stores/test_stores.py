@@ -16,7 +16,7 @@ from cli.inside import poolgrad as command
 import poolgrad
 from poolgrad.arrays.files import BadFile
 from poolgrad.arrays.stores import BITS_OF, UNFINISHED, open_store
-from poolgrad.blocks import streams
+from poolgrad.blocks import journal, streams
 from poolgrad.blocks.calls import Block
 
 X = np.random.default_rng(0).standard_normal((10, 4, 33, 41)).astype(np.float32)
@@ -327,3 +327,47 @@ def test_a_chunk_that_has_changed_is_noticed(kind: str, monkeypatch: pytest.Monk
     command(*TO_STORE)
     assert len(made) == blocks_in_all() > 2
     assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(x[...], 3, 2, 1))
+
+
+@pytest.mark.parametrize("kind", ["v2", "v3"])
+@pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_bytes(b"")], ids=["gone", "empty"])
+def test_a_chunk_of_the_result_that_is_lost_is_made_again(kind: str, damage: Any, monkeypatch: Any) -> None:
+    stored(kind=kind)
+    made = broken_off(monkeypatch)
+    damage(chunk_files(".y.zarr.part")[0])
+    command(*TO_STORE)
+    assert len(made) == blocks_in_all() - 1, "one of two was left"
+    assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(X, 3, 2, 1))
+
+
+def test_a_result_that_lost_a_chunk_gets_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored()
+    compute = Block.compute
+
+    def losing(block: Block, *read: Any, **more: Any) -> Any:
+        for file in chunk_files(".y.zarr.part"):
+            file.unlink()
+        return compute(block, *read, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Block, "compute", losing)
+        said = command(*TO_STORE, expect=2).stderr
+    assert "chunks that were written are gone; run the same command again" in re.sub(r"\s+", " ", said)
+    assert not Path("y.zarr").exists()
+    command(*TO_STORE)
+    assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(X, 3, 2, 1))
+
+
+@pytest.mark.parametrize("kind", ["v2", "v3"])
+def test_the_disk_has_what_is_noted(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[str] = []
+    monkeypatch.setattr(journal, "SECONDS_BETWEEN_NOTES", 0)
+    sync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (kept.append(os.readlink(f"/proc/self/fd/{file}")), sync(file)))
+    stored(kind=kind)
+    command(*TO_STORE)
+    places = [path.replace(".y.zarr.part", "y.zarr") for path in kept]
+    for file in chunk_files("y.zarr"):
+        chunk = places.index(str(file.absolute()))
+        assert str(file.absolute().parent) in places[chunk:]
+        assert any(path.endswith(".journal") for path in places[chunk:])

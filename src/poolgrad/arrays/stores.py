@@ -11,7 +11,7 @@ import itertools
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from .files import BFLOAT16, BadFile, numpy_dtype
 SUFFIX = ".zarr"
 # Attributes: of bits that are bfloat16, and of results that are not complete.
 BITS_OF, UNFINISHED = "poolgrad_dtype", "poolgrad_unfinished"
+_DESCRIBE = ("zarr.json", ".zarray", ".zattrs")
 
 
 class Stored:
@@ -74,6 +75,29 @@ class Stored:
                 "Copy the store again" + ("" if fill is None else "; or, if they are meant, say so with --fill-missing")
             )
 
+    def lacking(self) -> list[int]:
+        """The numbers of those chunks of a store of ours that are not on the disk, or empty there."""
+        return [number for number, file in enumerate(map(self._file, self._grid())) if not _holds_something(file)]
+
+    def keep(self, numbers: Sequence[int]) -> None:
+        """Have the disk take these chunks of a store of ours, what describes it, and the names of both."""
+        sizes = [-(-n // c) for n, c in zip(self.shape, self.chunks, strict=True)]
+        files = [self._file(tuple(map(int, np.unravel_index(number, sizes)))) for number in numbers]
+        files += [file for name in _DESCRIBE if (file := Path(self.name, name)).exists()]
+        for file in files:
+            with open(file, "rb+") as opened:
+                os.fsync(opened.fileno())
+        for place in {place for file in files for place in file.parents if place.is_relative_to(self.name)}:
+            with suppress(OSError):  # not all systems open directories
+                opened_place = os.open(place, os.O_RDONLY)
+                try:
+                    os.fsync(opened_place)
+                finally:
+                    os.close(opened_place)
+
+    def _file(self, place: tuple[int, ...]) -> Path:
+        return Path(self.name, self.array.metadata.encode_chunk_key(place))
+
     def _grid(self) -> Iterator[tuple[int, ...]]:
         return itertools.product(*(range(-(-n // c)) for n, c in zip(self.shape, self.chunks, strict=True)))
 
@@ -84,6 +108,13 @@ class Stored:
         from zarr.core.sync import sync
 
         return bool(sync((self.array.store_path / key).exists()))
+
+
+def _holds_something(file: Path) -> bool:
+    try:
+        return file.stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def _damaged(stored: Stored, part: Any) -> str:

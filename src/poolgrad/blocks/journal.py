@@ -29,7 +29,7 @@ def unfinished(path: Path) -> Path:
 class Journal:
     """Of results that are being written. ``finished`` are the numbers of the blocks that it has noted, in any run."""
 
-    def __init__(self, file: IO[str], finished: set[int], flush: Callable[[], None]) -> None:
+    def __init__(self, file: IO[str], finished: set[int], flush: Callable[[list[int]], None]) -> None:
         self.finished = finished
         self._file, self._flush, self._new = file, flush, list[int]()
         self._next = time.monotonic() + SECONDS_BETWEEN_NOTES
@@ -42,7 +42,7 @@ class Journal:
     def write(self) -> None:
         """Note what is finished, after it is on the disk."""
         if self._new:
-            self._flush()
+            self._flush(self._new)
             self._file.write("".join(f"{number}\n" for number in self._new))
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -53,11 +53,15 @@ class Journal:
 
 @contextmanager
 def journal_of(
-    paths: Sequence[Path], facts: Mapping[str, Any], flush: Callable[[], None], spoils: tuple[type[BaseException], ...]
+    paths: Sequence[Path],
+    facts: Mapping[str, Any],
+    flush: Callable[[list[int]], None],
+    spoils: tuple[type[BaseException], ...],
 ) -> Iterator[Journal]:
     """The journal of results under these names, which they get when the block ends without an exception.
 
-    Without a journal of the same ``facts`` everything begins anew. After an exception all is kept for the next run,
+    ``flush`` has the disk take the results of these blocks. Without a journal of the same ``facts`` that notes a block
+    everything begins anew. After an exception all is kept for the next run,
     if there is anything, unless it is one of ``spoils``, after which there is nothing to go on with.
     """
     name = unfinished(paths[0]).with_suffix(".journal")
@@ -109,7 +113,7 @@ def _read(file: IO[str], head: str, results_are_there: bool) -> set[int] | None:
     first, *lines = file.read().split("\n")
     if first != head or not results_are_there:
         return None
-    return {int(line) for line in lines[:-1] if line.isdigit()}  # the last one may be cut off
+    return {int(line) for line in lines[:-1] if line.isdigit()} or None  # the last one may be cut off
 
 
 def _give_name(path: Path) -> None:

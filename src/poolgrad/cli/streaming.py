@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..arrays.files import SUFFIXES, map_unfinished, numpy_dtype
+from ..arrays.files import SUFFIXES, BadFile, map_unfinished, numpy_dtype
 from ..arrays.stores import SUFFIX, Stored, create_store, is_store
 from ..base.errors import AclnnError
 from ..blocks.calls import Whole, judged
@@ -61,11 +61,14 @@ def stream(
     with (
         interruptible(GO_ON),
         progress(operator.name, work.count) as advance,
-        journal_of(files, facts, lambda: _flush(sinks), (AclnnError,)) as journal,
+        journal_of(files, facts, lambda numbers: _flush(sinks, numbers), (AclnnError,)) as journal,
     ):
         like = next((array for array in read if isinstance(array, Stored)), None)
         for path, tensor in zip(files, whole.results, strict=True):
             sinks.append(_opened(path, numpy_dtype(tensor.dtype.name), tensor.shape, work.sizes, like))
+        for sink in sinks:
+            if isinstance(sink, Stored):  # whose chunks are the blocks
+                journal.finished.difference_update(sink.lacking())
         advance(len(journal.finished))
 
         def note(number: int) -> None:
@@ -73,6 +76,9 @@ def stream(
             advance(1)
 
         work.run(sinks, journal.finished, note)
+        for path, sink in zip(files, sinks, strict=True):
+            if isinstance(sink, Stored) and (lost := sink.lacking()):
+                raise BadFile(f"{path}: {len(lost)} chunks that were written are gone; run the same command again")
     return [(str(path), tensor.dtype.name, tensor.shape) for path, tensor in zip(files, whole.results, strict=True)]
 
 
@@ -84,9 +90,12 @@ def _opened(path: Path, dtype: Any, shape: tuple[int, ...], chunks: tuple[int, .
     return map_unfinished(unfinished(path), path.suffix.lower(), dtype, shape)
 
 
-def _flush(sinks: Sequence[Any]) -> None:
-    """Have the disk take what was written; stores have given it to the system already."""
+def _flush(sinks: Sequence[Any], numbers: list[int]) -> None:
+    """Have the disk take these blocks, which are the chunks of stores."""
     for sink in sinks:
+        if isinstance(sink, Stored):
+            sink.keep(numbers)
+            continue
         mapped = sink if hasattr(sink, "flush") else getattr(sink, "base", None)
         if mapped is not None and hasattr(mapped, "flush"):
             mapped.flush()
