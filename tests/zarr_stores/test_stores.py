@@ -114,12 +114,23 @@ def test_a_store_that_lacks_a_chunk(kind: str) -> None:
     said = command(*call, expect=2).stderr
     assert f"x.zarr lacks 1 of its {len(files)} chunks, such as {key}, which Zarr would take for 0.0" in said
     assert "Copy the store again; or, if they are meant, say so with --fill-missing" in said
-    with pytest.raises(BadFile, match="lacks 1 of its"):
+    with pytest.raises(BadFile, match=r"lacks 1 of its .*if they are meant, pool dask\.array\.from_zarr"):
         poolgrad.avg_pool2d(x, 3, 2, 1, out=np.zeros((10, 4, 17, 21), np.float32))
     assert os.listdir() == ["x.zarr"]
     command(*call, "--fill-missing")
     assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(x[...], 3, 2, 1))
     assert not np.array_equal(x[...], X)
+
+
+def test_chunks_that_nobody_reads_may_be_missing() -> None:
+    """Of the x of a gradient only the type and the shape count."""
+    x = stored()
+    chunk_files()[2].unlink()
+    x.attrs[UNFINISHED] = True
+    gradient = poolgrad.avg_pool2d(X, 3, 2, 1)
+    np.save("g.npy", gradient)
+    command("run", "AvgPool2dBackward", "--grad-output", "g.npy", "--x", "x.zarr", *NUMBERS, "-o", "y.npy")
+    assert np.array_equal(np.load("y.npy"), poolgrad.avg_pool2d_backward(gradient, X, 3, 2, 1))
 
 
 def test_a_missing_chunk_without_a_fill_value_is_never_filled() -> None:
@@ -204,6 +215,24 @@ def test_refused_kindly() -> None:
     ]
     with pytest.raises(ValueError, match="the same chunks in all its arrays"):
         poolgrad.max_pool2d_with_indices(x, 2, out=tuple(out))
+    with pytest.raises(TypeError, match=r"out must be a tuple of 2 arrays, for out, indices, got Array"):
+        poolgrad.max_pool2d_with_indices(x, 2, out=out[0])
+    with pytest.raises(TypeError, match=r"got \(Array\)"):
+        poolgrad.max_pool2d_with_indices(x, 2, out=(out[0],))
+
+
+def test_a_group_is_no_array() -> None:
+    x, group = stored(), zarr.open_group("group.zarr", mode="w")
+    out = np.zeros((10, 4, 17, 21), np.float32)
+    for call in (
+        lambda: poolgrad.avg_pool2d(x, 3, 2, 1, out=group),
+        lambda: poolgrad.avg_pool2d(group, 3, 2, 1, out=x),
+        lambda: poolgrad.avg_pool2d(group, 3, 2, 1, out=out),
+        lambda: poolgrad.avg_pool2d(group, 3, 2, 1),
+        lambda: poolgrad.avg_pool2d_backward(out, group, 3, 2, 1, out=x),
+    ):
+        with pytest.raises(TypeError, match=r"got a Zarr Group\. Give one of its arrays\."):
+            call()
 
 
 def test_a_store_is_looked_at_by_other_commands() -> None:

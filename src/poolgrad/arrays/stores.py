@@ -60,8 +60,8 @@ class Stored:
             chunk = "" if what == "written" else f"{_damaged(self, part)}; copy the store again, or make it anew"
             raise BadFile(f"{self.name}[{where}] can't be {what}: {error or type(error).__name__}{chunk}") from error
 
-    def look(self, *, fill_missing: bool = False) -> None:
-        """``BadFile`` if it is not complete."""
+    def look(self, if_meant: str, *, fill_missing: bool = False) -> None:
+        """``BadFile`` if it is not complete; ``if_meant`` is what to do if chunks are left out on purpose."""
         if self.array.attrs.get(UNFINISHED):
             raise BadFile(f"{self.name} is a result that was left unfinished; make it anew")
         if fill_missing and self.array.fill_value is not None:
@@ -72,7 +72,7 @@ class Stored:
             told = "and has no fill value" if fill is None else f"which Zarr would take for {fill}"
             raise BadFile(
                 f"{self.name} lacks {len(missing)} of its {number} chunks, such as {missing[0]}, {told}. "
-                "Copy the store again" + ("" if fill is None else "; or, if they are meant, say so with --fill-missing")
+                "Copy the store again" + ("" if fill is None else f"; or, if they are meant, {if_meant}")
             )
 
     def lacking(self) -> list[int]:
@@ -169,8 +169,8 @@ def _describes_array(path: Path) -> bool:
     return isinstance(described, dict) and described.get("node_type") == "array"
 
 
-def open_store(path: str | Path, *, dtype: str | None = None, fill_missing: bool = False) -> Stored:
-    """The array of a store, to be read. ``BadFile`` if there is none, it is not complete, or of another type."""
+def open_store(path: str | Path, *, dtype: str | None = None, fill_missing: bool = False, read: bool = True) -> Stored:
+    """The array of a store. ``BadFile`` if there is none, of another type, or, if it is to be read, not complete."""
     zarr = _zarr()
     if not Path(path).is_dir():
         raise BadFile(f"{path}: there is no such store; expected a directory")
@@ -182,7 +182,8 @@ def open_store(path: str | Path, *, dtype: str | None = None, fill_missing: bool
     stored = Stored(array, str(path), wanted is BFLOAT16 and array.dtype.name in ("uint16", "int16"))
     if wanted is not None and stored.dtype != wanted:
         raise BadFile(f"{path} holds {stored.dtype.name}, and not {wanted.name} as told")
-    stored.look(fill_missing=fill_missing)
+    if read:
+        stored.look("say so with --fill-missing", fill_missing=fill_missing)
     return stored
 
 

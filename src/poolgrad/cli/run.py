@@ -73,7 +73,8 @@ def run(
 
     with accepted(case, as_json) as data:
         if is_streamed(case, line.arrays, files):
-            named = {p.name: line.tensors[p.python_name] for p in op.inputs if p.name in line.arrays}
+            read = [p for p in op.inputs if p.read and p.name in line.arrays]
+            named = {p.name: line.tensors[p.python_name] for p in read}
             results = stream(case, line.arrays, named, files)
         else:
             results = _compute(case, line.arrays, files)

@@ -44,7 +44,7 @@ def is_streamed(case: Case, arrays: Mapping[str, Any], files: Sequence[Path]) ->
 def stream(
     case: Case, arrays: Mapping[str, Any], sources: Mapping[str, str], files: Sequence[Path]
 ) -> list[tuple[str, str, Any]]:
-    """Each file, its type and its shape. ``sources`` are the files that arrays come from."""
+    """Each file, its type and its shape. ``sources`` are the files that are read."""
     operator = case.operator
     given = tuple(arrays.get(p.name, case.tensor(p.name).shape) for p in operator.inputs)
     places = operator.by_role.get(Role.PLACES)
