@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import dask.array as da
 import ml_dtypes
 import numpy as np
 import pytest
@@ -101,6 +102,17 @@ def test_bfloat16_is_kept_as_bits() -> None:
     assert np.load("g.npy").tobytes() == gradient.tobytes()
 
 
+def test_bfloat16_through_dask() -> None:
+    """As the documents say: Dask takes the bits for uint16 unless it is told."""
+    bits = X.astype(ml_dtypes.bfloat16)
+    stored(bits.view(np.uint16), attributes={BITS_OF: "bfloat16"})
+    pooled = poolgrad.avg_pool2d(da.from_zarr("x.zarr").view(ml_dtypes.bfloat16), 3, 2, 1)
+    pooled.view("u2").to_zarr("y.zarr")
+    expected = poolgrad.avg_pool2d(bits, 3, 2, 1)
+    assert zarr.open_array("y.zarr")[...].view(ml_dtypes.bfloat16).tobytes() == expected.tobytes()
+    assert open_store("y.zarr", dtype="bfloat16")[...].tobytes() == expected.tobytes()
+
+
 # ---- damaged stores --------------------------------------------------------------------------------------------------
 
 
@@ -108,12 +120,15 @@ def test_bfloat16_is_kept_as_bits() -> None:
 def test_a_store_that_lacks_a_chunk(kind: str) -> None:
     x = stored(kind=kind)
     call = ("run", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "-o", "y.zarr")
+    looked = ("check", "AvgPool2d", "--x", "x.zarr", "--kernel-size", "1")
+    command(*looked)
     files = chunk_files()
     files[2].unlink()
     key = files[2].relative_to("x.zarr")
     said = command(*call, expect=2).stderr
     assert f"x.zarr lacks 1 of its {len(files)} chunks, such as {key}, which Zarr would take for 0.0" in said
     assert "Copy the store again; or, if they are meant, say so with --fill-missing" in said
+    assert f"x.zarr lacks 1 of its {len(files)} chunks" in command(*looked, expect=2).stderr
     with pytest.raises(BadFile, match=r"lacks 1 of its .*if they are meant, pool dask\.array\.from_zarr"):
         poolgrad.avg_pool2d(x, 3, 2, 1, out=np.zeros((10, 4, 17, 21), np.float32))
     assert os.listdir() == ["x.zarr"]

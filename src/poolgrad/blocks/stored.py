@@ -22,7 +22,7 @@ def call(operator: Operator, arrays: tuple[Any, ...], numbers: tuple[Any, ...], 
     if out is None:
         raise TypeError(
             f"out must be given for Zarr arrays, which may be larger than memory: arrays of Zarr or NumPy for {names}. "
-            "Or pool dask.array.from_zarr(...), whose results are lazy."
+            "Or pool dask.array.from_zarr(...), whose results are lazy; with .view(ml_dtypes.bfloat16) of bits of it."
         )
     if Role.MASK in operator.by_role:
         raise TypeError("masks are one stream over all images and are not written in blocks. Use poolgrad.dask.")
