@@ -305,6 +305,23 @@ def test_what_a_result_must_not_replace(out: str, prepare: Any, words: str, monk
     assert {p: p.read_bytes() if p.is_file() else b"" for p in Path().rglob("*")} == before
 
 
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ("no/i.zarr", "no/i.zarr can't be written: there is no directory no"),
+        ("i.txt", "--out: i.txt: expected a name that ends in .npy, .bin or .zarr"),
+        ("in/../v.zarr", "--out: in/../v.zarr can't be two results"),
+        ("v.zarr/i.zarr", "--out: v.zarr/i.zarr and v.zarr can't lie inside each other"),
+    ],
+)
+def test_the_second_result_is_looked_at_before_the_first_is_begun(second: str, words: str) -> None:
+    stored()
+    Path("in").mkdir()
+    call = ("run", "MaxPool2dWithIndices", "--x", "x.zarr", *NUMBERS, "-o", "v.zarr", "-o", second)
+    assert words in re.sub(r"\s+", " ", command(*call, expect=2).stderr)
+    assert sorted(os.listdir()) == ["in", "x.zarr"]
+
+
 @pytest.mark.parametrize("kind", ["v2", "v3"])
 def test_a_result_replaces_an_array(kind: str) -> None:
     stored()

@@ -137,6 +137,8 @@ def look_at_place(path: Path) -> None:
 
     A store is told by what describes it, without zarr.
     """
+    if not path.parent.is_dir():
+        raise BadFile(f"{path} can't be written: there is no directory {path.parent}")
     if not os.path.lexists(path):
         return
     if not is_store(path):

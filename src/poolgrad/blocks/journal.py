@@ -61,8 +61,8 @@ def journal_of(
     """The journal of results under these names, which they get when the block ends without an exception.
 
     ``flush`` has the disk take the results of these blocks. Without a journal of the same ``facts`` that notes a block
-    everything begins anew. After an exception all is kept for the next run,
-    if there is anything, unless it is one of ``spoils``, after which there is nothing to go on with.
+    everything begins anew. After an exception all is kept for the next run, if there is anything, unless it is one of
+    ``spoils``, after which there is nothing to go on with.
     """
     name = unfinished(paths[0]).with_suffix(".journal")
     head = json.dumps(facts, sort_keys=True, default=str)

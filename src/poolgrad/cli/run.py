@@ -93,7 +93,9 @@ def _files(line: Line, out: Sequence[Path]) -> Sequence[Path]:
     A result under the name of an input, or of a link to it, would be the end of that input; so would one that contains
     it. Whatever else has a result's name is looked at before anything is computed.
     """
-    from ..arrays.stores import look_at_place
+    from ..arrays.files import SUFFIXES
+    from ..arrays.stores import SUFFIX, look_at_place
+    from ..contract.checks import listed
 
     outputs = line.operator.outputs
     files = out[-len(outputs) :]
@@ -101,11 +103,13 @@ def _files(line: Line, out: Sequence[Path]) -> Sequence[Path]:
         names = ", ".join(p.name for p in outputs)
         raise BadInput(f"--out: expected {len(outputs)} files, for {names}, got {len(files)}; give --out for each")
     for index, path in enumerate(files):
+        if path.suffix.lower() not in (*SUFFIXES, SUFFIX):
+            raise BadInput(f"--out: {path}: expected a name that ends in {listed((*SUFFIXES, SUFFIX))}")
         for parameter in line.operator.inputs:
             if parameter.name in line.arrays:
                 _look_apart(path, Path(line.tensors[parameter.python_name]), option(parameter))
         for other in files[:index]:
-            if path.absolute() == other.absolute():
+            if path.resolve() == other.resolve():
                 raise BadInput(f"--out: {path} can't be two results; choose another name for one of them")
             if _is_inside(path, other) or _is_inside(other, path):
                 raise BadInput(f"--out: {path} and {other} can't lie inside each other; choose another name for one")

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..arrays.files import SUFFIXES, BadFile, map_unfinished, numpy_dtype
-from ..arrays.stores import SUFFIX, Stored, create_store, is_store
+from ..arrays.files import BadFile, map_unfinished, numpy_dtype
+from ..arrays.stores import Stored, create_store, is_store
 from ..base.errors import AclnnError
 from ..blocks.calls import Whole, judged
 from ..blocks.journal import journal_of, unfinished
 from ..blocks.streams import Stream
-from ..contract.checks import listed
 from ..contract.parameters import Role
 from .terminal import BadInput, interruptible, progress
 
@@ -85,8 +84,6 @@ def stream(
 def _opened(path: Path, dtype: Any, shape: tuple[int, ...], chunks: tuple[int, ...], like: Stored | None) -> Any:
     if is_store(path):
         return create_store(unfinished(path), dtype, shape, chunks, like)
-    if path.suffix.lower() not in SUFFIXES:
-        raise BadInput(f"--out: {path}: expected a name that ends in {listed((*SUFFIXES, SUFFIX))}")
     return map_unfinished(unfinished(path), path.suffix.lower(), dtype, shape)
 
 
@@ -117,7 +114,11 @@ def _facts(whole: Whole, work: Stream, sources: Mapping[str, str], files: Sequen
 
 def _state(path: Path) -> tuple[str, str]:
     """The names, sizes and times of all files of a store; or those of a file."""
-    files = (Path(place, name) for place, _, names in os.walk(path) for name in names) if path.is_dir() else (path,)
+    files = (
+        (Path(place, name) for place, _, names in os.walk(path, followlinks=True) for name in names)
+        if path.is_dir()
+        else (path,)
+    )
     digest = hashlib.blake2b(digest_size=16)
     for file in sorted(files):
         found = file.stat()
