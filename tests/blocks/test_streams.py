@@ -143,6 +143,27 @@ def test_what_is_left_of_another_call_is_not_gone_on_with(
     assert np.array_equal(np.load("values.npy"), expected[0])
 
 
+def test_a_result_that_was_cut_off_is_not_filled_up(in_blocks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compute, count = Block.compute, iter(range(5))
+
+    def until_the_fifth(block: Block, *read: Any, **more: Any) -> Any:
+        if next(count, None) is None:
+            raise OSError(5, "Input/output error")
+        return compute(block, *read, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Block, "compute", until_the_fifth)
+        command(*MAXIMA, expect=2)
+    for name in (".indices.bin.part", ".values.npy.part"):  # the first result is looked at first
+        os.truncate(name, 4000)
+        said = re.sub(r"\s+", " ", command(*MAXIMA, expect=2).stderr)
+        assert f"{name} is" in said
+        assert "remove it, and all is computed anew" in said
+    Path(".values.npy.part").unlink()
+    command(*MAXIMA)
+    assert_maxima()
+
+
 def test_a_bad_index_leaves_nothing_and_names_its_place(in_blocks: Path) -> None:
     values, indices = poolgrad.max_pool2d_with_indices(X, 3, 2, 1)
     indices[9, 2, 1, 3] = 2000

@@ -187,7 +187,7 @@ BAD = [
     (("--grad-output", "g.npy", "--dtype", "float16"), "holds float32, and not float16"),
     (("--grad-output", "1,1,1,1"), "--grad-output: expected an .npy file"),
     (("--grad-output", "g.npy", "-o", "no/out.npy"), "there is no directory no"),
-    (("--grad-output", "g.npy", "-o", "out.txt"), "ends in .npy or .bin"),
+    (("--grad-output", "g.npy", "-o", "out.txt"), "ends in .npy, .bin or .zarr"),
     (("--grad-output", "g.npy", "--indices", "g.npy"), "has no --indices"),
     (
         ("--grad-output", "g.npy", "--x", f"1,1,{1 << 29},{1 << 29}", "--kernel-size", f"{1 << 29}"),

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import dask.array as da
 import ml_dtypes
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from cli.inside import poolgrad as command
 import poolgrad
 from poolgrad.arrays.files import BadFile
 from poolgrad.arrays.stores import BITS_OF, UNFINISHED, open_store
-from poolgrad.blocks import streams
+from poolgrad.blocks import journal, streams
 from poolgrad.blocks.calls import Block
 
 X = np.random.default_rng(0).standard_normal((10, 4, 33, 41)).astype(np.float32)
@@ -101,6 +102,17 @@ def test_bfloat16_is_kept_as_bits() -> None:
     assert np.load("g.npy").tobytes() == gradient.tobytes()
 
 
+def test_bfloat16_through_dask() -> None:
+    """As the documents say: Dask takes the bits for uint16 unless it is told."""
+    bits = X.astype(ml_dtypes.bfloat16)
+    stored(bits.view(np.uint16), attributes={BITS_OF: "bfloat16"})
+    pooled = poolgrad.avg_pool2d(da.from_zarr("x.zarr").view(ml_dtypes.bfloat16), 3, 2, 1)
+    pooled.view("u2").to_zarr("y.zarr")
+    expected = poolgrad.avg_pool2d(bits, 3, 2, 1)
+    assert zarr.open_array("y.zarr")[...].view(ml_dtypes.bfloat16).tobytes() == expected.tobytes()
+    assert open_store("y.zarr", dtype="bfloat16")[...].tobytes() == expected.tobytes()
+
+
 # ---- damaged stores --------------------------------------------------------------------------------------------------
 
 
@@ -108,18 +120,32 @@ def test_bfloat16_is_kept_as_bits() -> None:
 def test_a_store_that_lacks_a_chunk(kind: str) -> None:
     x = stored(kind=kind)
     call = ("run", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "-o", "y.zarr")
+    looked = ("check", "AvgPool2d", "--x", "x.zarr", "--kernel-size", "1")
+    command(*looked)
     files = chunk_files()
     files[2].unlink()
     key = files[2].relative_to("x.zarr")
     said = command(*call, expect=2).stderr
     assert f"x.zarr lacks 1 of its {len(files)} chunks, such as {key}, which Zarr would take for 0.0" in said
     assert "Copy the store again; or, if they are meant, say so with --fill-missing" in said
-    with pytest.raises(BadFile, match="lacks 1 of its"):
+    assert f"x.zarr lacks 1 of its {len(files)} chunks" in command(*looked, expect=2).stderr
+    with pytest.raises(BadFile, match=r"lacks 1 of its .*if they are meant, pool dask\.array\.from_zarr"):
         poolgrad.avg_pool2d(x, 3, 2, 1, out=np.zeros((10, 4, 17, 21), np.float32))
     assert os.listdir() == ["x.zarr"]
     command(*call, "--fill-missing")
     assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(x[...], 3, 2, 1))
     assert not np.array_equal(x[...], X)
+
+
+def test_chunks_that_nobody_reads_may_be_missing() -> None:
+    """Of the x of a gradient only the type and the shape count."""
+    x = stored()
+    chunk_files()[2].unlink()
+    x.attrs[UNFINISHED] = True
+    gradient = poolgrad.avg_pool2d(X, 3, 2, 1)
+    np.save("g.npy", gradient)
+    command("run", "AvgPool2dBackward", "--grad-output", "g.npy", "--x", "x.zarr", *NUMBERS, "-o", "y.npy")
+    assert np.array_equal(np.load("y.npy"), poolgrad.avg_pool2d_backward(gradient, X, 3, 2, 1))
 
 
 def test_a_missing_chunk_without_a_fill_value_is_never_filled() -> None:
@@ -204,6 +230,24 @@ def test_refused_kindly() -> None:
     ]
     with pytest.raises(ValueError, match="the same chunks in all its arrays"):
         poolgrad.max_pool2d_with_indices(x, 2, out=tuple(out))
+    with pytest.raises(TypeError, match=r"out must be a tuple of 2 arrays, for out, indices, got Array"):
+        poolgrad.max_pool2d_with_indices(x, 2, out=out[0])
+    with pytest.raises(TypeError, match=r"got \(Array\)"):
+        poolgrad.max_pool2d_with_indices(x, 2, out=(out[0],))
+
+
+def test_a_group_is_no_array() -> None:
+    x, group = stored(), zarr.open_group("group.zarr", mode="w")
+    out = np.zeros((10, 4, 17, 21), np.float32)
+    for call in (
+        lambda: poolgrad.avg_pool2d(x, 3, 2, 1, out=group),
+        lambda: poolgrad.avg_pool2d(group, 3, 2, 1, out=x),
+        lambda: poolgrad.avg_pool2d(group, 3, 2, 1, out=out),
+        lambda: poolgrad.avg_pool2d(group, 3, 2, 1),
+        lambda: poolgrad.avg_pool2d_backward(out, group, 3, 2, 1, out=x),
+    ):
+        with pytest.raises(TypeError, match=r"got a Zarr Group\. Give one of its arrays\."):
+            call()
 
 
 def test_a_store_is_looked_at_by_other_commands() -> None:
@@ -211,3 +255,180 @@ def test_a_store_is_looked_at_by_other_commands() -> None:
     assert "accepted" in command("check", "AvgPool2d", "--x", "x.zarr", "--kernel-size", "2").stdout
     command("view", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "--plane", "0,1", "-o", "plane.svg")
     assert Path("plane.svg").stat().st_size
+
+
+# ---- what a result may take the place of -----------------------------------------------------------------------------
+
+
+def _group() -> None:
+    made = zarr.open_group("y.zarr", mode="w").create_array("inside", shape=(3,), dtype="f4")
+    made[...] = 1
+
+
+def _directory() -> None:
+    Path("y.zarr").mkdir()
+    Path("y.zarr/thesis.txt").write_text("years of work")
+
+
+def _link() -> None:
+    stored(path="elsewhere.zarr")
+    Path("y.zarr").symlink_to("elsewhere.zarr")
+
+
+@pytest.mark.parametrize(
+    ("out", "prepare", "words"),
+    [
+        ("y.zarr", _group, "y.zarr can't be written: it is a directory that is no Zarr array"),
+        ("y.zarr", _directory, "y.zarr can't be written: it is a directory that is no Zarr array"),
+        ("y.zarr", _link, "y.zarr can't be written: it is a link"),
+        ("y.zarr", lambda: Path("y.zarr").symlink_to("nowhere"), "y.zarr can't be written: it is a link"),
+        ("y.zarr", lambda: Path("y.zarr").write_text("mine"), "y.zarr can't be written: it is a file"),
+        ("y.npy", lambda: Path("y.npy").mkdir(), "y.npy can't be written: it is a directory"),
+        ("y.npy", lambda: os.mkfifo("y.npy"), "y.npy can't be written: it is no ordinary file"),
+        ("in/x.zarr", lambda: None, "--out: in/x.zarr is the file of --x"),
+        ("in/x.zarr/y.zarr", lambda: None, "--out: in/x.zarr/y.zarr lies inside in/x.zarr"),
+        ("link/x.zarr/y.npy", lambda: Path("link").symlink_to("in"), "link/x.zarr/y.npy lies inside in/x.zarr"),
+        ("out.zarr", lambda: Path("in").rename("out.zarr"), "--out: out.zarr contains out.zarr/x.zarr"),
+    ],
+)
+def test_what_a_result_must_not_replace(out: str, prepare: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said before anything is computed, and nothing is touched."""
+    Path("in").mkdir()
+    stored(path="in/x.zarr")
+    prepare()
+    read = "in/x.zarr" if Path("in").exists() else "out.zarr/x.zarr"
+    before = {p: p.read_bytes() if p.is_file() else b"" for p in Path().rglob("*")}
+    monkeypatch.setattr(Block, "compute", lambda *_, **__: pytest.fail("nothing must be computed"))
+    said = re.sub(r"\s+", " ", command("run", "AvgPool2d", "--x", read, *NUMBERS, "-o", out, expect=2).stderr)
+    assert words in said
+    assert "choose another name" in said
+    assert {p: p.read_bytes() if p.is_file() else b"" for p in Path().rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ("no/i.zarr", "no/i.zarr can't be written: there is no directory no"),
+        ("i.txt", "--out: i.txt: expected a name that ends in .npy, .bin or .zarr"),
+        ("in/../v.zarr", "--out: in/../v.zarr can't be two results"),
+        ("v.zarr/i.zarr", "--out: v.zarr/i.zarr and v.zarr can't lie inside each other"),
+    ],
+)
+def test_the_second_result_is_looked_at_before_the_first_is_begun(second: str, words: str) -> None:
+    stored()
+    Path("in").mkdir()
+    call = ("run", "MaxPool2dWithIndices", "--x", "x.zarr", *NUMBERS, "-o", "v.zarr", "-o", second)
+    assert words in re.sub(r"\s+", " ", command(*call, expect=2).stderr)
+    assert sorted(os.listdir()) == ["in", "x.zarr"]
+
+
+@pytest.mark.parametrize("kind", ["v2", "v3"])
+def test_a_result_replaces_an_array(kind: str) -> None:
+    stored()
+    stored(X[0, 0], "y.zarr", kind, chunks=(16, 24))
+    command("run", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "-o", "y.zarr")
+    assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(X, 3, 2, 1))
+    assert sorted(os.listdir()) == ["x.zarr", "y.zarr"]
+
+
+def test_what_has_come_during_a_run_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored()
+    compute = Block.compute
+
+    def with_a_directory(block: Block, *read: Any, **more: Any) -> Any:
+        Path("y.zarr").mkdir(exist_ok=True)
+        return compute(block, *read, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Block, "compute", with_a_directory)
+        call = ("run", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "-o", "y.zarr")
+        assert "is a directory that is no Zarr array" in re.sub(r"\s+", " ", command(*call, expect=2).stderr)
+    Path("y.zarr").rmdir()
+    monkeypatch.setattr(Block, "compute", lambda *_, **__: pytest.fail("all blocks are there"))
+    command(*call)
+    assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(X, 3, 2, 1))
+
+
+# ---- going on --------------------------------------------------------------------------------------------------------
+
+TO_STORE = ("run", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "-o", "y.zarr")
+
+
+def broken_off(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """A run that ends before its third block; the blocks that later runs compute."""
+    made: list[Any] = []
+    compute = Block.compute
+
+    def recorded(block: Block, *read: Any, **more: Any) -> Any:
+        made.append(block.ranges)
+        return compute(block, *read, **more)
+
+    def until_the_third(block: Block, *read: Any, **more: Any) -> Any:
+        if len(made) == 2:
+            raise OSError(5, "Input/output error")
+        return recorded(block, *read, **more)
+
+    monkeypatch.setattr(Block, "compute", until_the_third)
+    command(*TO_STORE, expect=2)
+    made.clear()
+    monkeypatch.setattr(Block, "compute", recorded)
+    return made
+
+
+def blocks_in_all() -> int:
+    return zarr.open_array("y.zarr", mode="r").nchunks
+
+
+@EVERY_KIND
+def test_a_chunk_that_has_changed_is_noticed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What describes the store is as it was: only a chunk of the first block has other numbers."""
+    x = stored(kind=kind)
+    made = broken_off(monkeypatch)
+    x[0, 0, 0, 0] = 100
+    command(*TO_STORE)
+    assert len(made) == blocks_in_all() > 2
+    assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(x[...], 3, 2, 1))
+
+
+@pytest.mark.parametrize("kind", ["v2", "v3"])
+@pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_bytes(b"")], ids=["gone", "empty"])
+def test_a_chunk_of_the_result_that_is_lost_is_made_again(kind: str, damage: Any, monkeypatch: Any) -> None:
+    stored(kind=kind)
+    made = broken_off(monkeypatch)
+    damage(chunk_files(".y.zarr.part")[0])
+    command(*TO_STORE)
+    assert len(made) == blocks_in_all() - 1, "one of two was left"
+    assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(X, 3, 2, 1))
+
+
+def test_a_result_that_lost_a_chunk_gets_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored()
+    compute = Block.compute
+
+    def losing(block: Block, *read: Any, **more: Any) -> Any:
+        for file in chunk_files(".y.zarr.part"):
+            file.unlink()
+        return compute(block, *read, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Block, "compute", losing)
+        said = command(*TO_STORE, expect=2).stderr
+    assert "chunks that were written are gone; run the same command again" in re.sub(r"\s+", " ", said)
+    assert not Path("y.zarr").exists()
+    command(*TO_STORE)
+    assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(X, 3, 2, 1))
+
+
+@pytest.mark.parametrize("kind", ["v2", "v3"])
+def test_the_disk_has_what_is_noted(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[str] = []
+    monkeypatch.setattr(journal, "SECONDS_BETWEEN_NOTES", 0)
+    sync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (kept.append(os.readlink(f"/proc/self/fd/{file}")), sync(file)))
+    stored(kind=kind)
+    command(*TO_STORE)
+    places = [path.replace(".y.zarr.part", "y.zarr") for path in kept]
+    for file in chunk_files("y.zarr"):
+        chunk = places.index(str(file.absolute()))
+        assert str(file.absolute().parent) in places[chunk:]
+        assert any(path.endswith(".journal") for path in places[chunk:])

@@ -36,6 +36,8 @@ def describe(value: Any, name: str, format: str, *, output: bool = False) -> Arr
     got, advice = type(value).__name__, f"Try numpy.asarray({name})."
     if isinstance(value, tuple | list) and value and all(isinstance(n, int | np.integer) for n in value):
         got, advice = f"a {got} of integers", f"If that is a shape: pass an array of it, such as numpy.ones({name})."
+    elif hasattr(value, "store_path") and not hasattr(value, "dtype"):
+        got, advice = f"a Zarr {got}", "Give one of its arrays."
     elif hasattr(value, "__dask_graph__") or hasattr(value, "store_path"):
         got, advice = f"{type(value).__module__}.{got}", f"Try numpy.asarray({name}), which loads all of it."
     raise TypeError(

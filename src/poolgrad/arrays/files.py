@@ -123,6 +123,9 @@ def map_unfinished(path: Path, suffix: str, dtype: DTypeLike, shape: Sequence[in
         return _new_map(path, suffix, contents)
     with open(path, "rb+") as file:
         offset = _npy_contents(path, file).offset if suffix == ".npy" else 0
+        if (there := os.fstat(file.fileno()).st_size) != offset + contents.nbytes:  # NumPy would fill it up with zeros
+            contents = contents._replace(offset=offset)
+            raise BadFile(f"{_wrong_size(path, suffix, contents, there)}; remove it, and all is computed anew")
         return np.memmap(file, contents.dtype, "r+", offset, contents.shape)
 
 

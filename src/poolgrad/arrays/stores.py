@@ -8,9 +8,10 @@ also those of zeros. bfloat16, which Zarr does not have, is kept as uint16 with 
 from __future__ import annotations
 
 import itertools
+import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from .files import BFLOAT16, BadFile, numpy_dtype
 SUFFIX = ".zarr"
 # Attributes: of bits that are bfloat16, and of results that are not complete.
 BITS_OF, UNFINISHED = "poolgrad_dtype", "poolgrad_unfinished"
+_DESCRIBE = ("zarr.json", ".zarray", ".zattrs")
 
 
 class Stored:
@@ -58,8 +60,8 @@ class Stored:
             chunk = "" if what == "written" else f"{_damaged(self, part)}; copy the store again, or make it anew"
             raise BadFile(f"{self.name}[{where}] can't be {what}: {error or type(error).__name__}{chunk}") from error
 
-    def look(self, *, fill_missing: bool = False) -> None:
-        """``BadFile`` if it is not complete."""
+    def look(self, if_meant: str, *, fill_missing: bool = False) -> None:
+        """``BadFile`` if it is not complete; ``if_meant`` is what to do if chunks are left out on purpose."""
         if self.array.attrs.get(UNFINISHED):
             raise BadFile(f"{self.name} is a result that was left unfinished; make it anew")
         if fill_missing and self.array.fill_value is not None:
@@ -70,8 +72,31 @@ class Stored:
             told = "and has no fill value" if fill is None else f"which Zarr would take for {fill}"
             raise BadFile(
                 f"{self.name} lacks {len(missing)} of its {number} chunks, such as {missing[0]}, {told}. "
-                "Copy the store again" + ("" if fill is None else "; or, if they are meant, say so with --fill-missing")
+                "Copy the store again" + ("" if fill is None else f"; or, if they are meant, {if_meant}")
             )
+
+    def lacking(self) -> list[int]:
+        """The numbers of those chunks of a store of ours that are not on the disk, or empty there."""
+        return [number for number, file in enumerate(map(self._file, self._grid())) if not _holds_something(file)]
+
+    def keep(self, numbers: Sequence[int]) -> None:
+        """Have the disk take these chunks of a store of ours, what describes it, and the names of both."""
+        sizes = [-(-n // c) for n, c in zip(self.shape, self.chunks, strict=True)]
+        files = [self._file(tuple(map(int, np.unravel_index(number, sizes)))) for number in numbers]
+        files += [file for name in _DESCRIBE if (file := Path(self.name, name)).exists()]
+        for file in files:
+            with open(file, "rb+") as opened:
+                os.fsync(opened.fileno())
+        for place in {place for file in files for place in file.parents if place.is_relative_to(self.name)}:
+            with suppress(OSError):  # not all systems open directories
+                opened_place = os.open(place, os.O_RDONLY)
+                try:
+                    os.fsync(opened_place)
+                finally:
+                    os.close(opened_place)
+
+    def _file(self, place: tuple[int, ...]) -> Path:
+        return Path(self.name, self.array.metadata.encode_chunk_key(place))
 
     def _grid(self) -> Iterator[tuple[int, ...]]:
         return itertools.product(*(range(-(-n // c)) for n, c in zip(self.shape, self.chunks, strict=True)))
@@ -83,6 +108,13 @@ class Stored:
         from zarr.core.sync import sync
 
         return bool(sync((self.array.store_path / key).exists()))
+
+
+def _holds_something(file: Path) -> bool:
+    try:
+        return file.stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def _damaged(stored: Stored, part: Any) -> str:
@@ -100,8 +132,47 @@ def is_store(path: str | Path) -> bool:
     return Path(path).suffix.lower() == SUFFIX
 
 
-def open_store(path: str | Path, *, dtype: str | None = None, fill_missing: bool = False) -> Stored:
-    """The array of a store, to be read. ``BadFile`` if there is none, it is not complete, or of another type."""
+def look_at_place(path: Path) -> None:
+    """``BadFile`` if a result must not take the place of what has this name: only a file, or an array's store, may go.
+
+    A store is told by what describes it, without zarr.
+    """
+    if not path.parent.is_dir():
+        raise BadFile(f"{path} can't be written: there is no directory {path.parent}")
+    if not os.path.lexists(path):
+        return
+    if not is_store(path):
+        if path.exists() and not path.is_file():
+            what = "a directory" if path.is_dir() else "no ordinary file"
+            raise BadFile(f"{path} can't be written: it is {what}; choose another name")
+        return
+    if path.is_symlink():
+        what = "a link"
+    elif not path.is_dir():
+        what = "a file"
+    elif _describes_array(path):
+        return
+    else:
+        what = "a directory that is no Zarr array"
+    raise BadFile(
+        f"{path} can't be written: it is {what}, and only the store of an array is replaced; choose another name"
+    )
+
+
+def _describes_array(path: Path) -> bool:
+    if (path / ".zgroup").exists():
+        return False
+    if (path / ".zarray").is_file():
+        return True
+    try:
+        described = json.loads((path / "zarr.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(described, dict) and described.get("node_type") == "array"
+
+
+def open_store(path: str | Path, *, dtype: str | None = None, fill_missing: bool = False, read: bool = True) -> Stored:
+    """The array of a store. ``BadFile`` if there is none, of another type, or, if it is to be read, not complete."""
     zarr = _zarr()
     if not Path(path).is_dir():
         raise BadFile(f"{path}: there is no such store; expected a directory")
@@ -113,7 +184,8 @@ def open_store(path: str | Path, *, dtype: str | None = None, fill_missing: bool
     stored = Stored(array, str(path), wanted is BFLOAT16 and array.dtype.name in ("uint16", "int16"))
     if wanted is not None and stored.dtype != wanted:
         raise BadFile(f"{path} holds {stored.dtype.name}, and not {wanted.name} as told")
-    stored.look(fill_missing=fill_missing)
+    if read:
+        stored.look("say so with --fill-missing", fill_missing=fill_missing)
     return stored
 
 

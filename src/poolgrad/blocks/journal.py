@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..arrays.files import BadFile
+from ..arrays.stores import look_at_place
 
 SECONDS_BETWEEN_NOTES = 5.0
 
@@ -28,7 +29,7 @@ def unfinished(path: Path) -> Path:
 class Journal:
     """Of results that are being written. ``finished`` are the numbers of the blocks that it has noted, in any run."""
 
-    def __init__(self, file: IO[str], finished: set[int], flush: Callable[[], None]) -> None:
+    def __init__(self, file: IO[str], finished: set[int], flush: Callable[[list[int]], None]) -> None:
         self.finished = finished
         self._file, self._flush, self._new = file, flush, list[int]()
         self._next = time.monotonic() + SECONDS_BETWEEN_NOTES
@@ -41,7 +42,7 @@ class Journal:
     def write(self) -> None:
         """Note what is finished, after it is on the disk."""
         if self._new:
-            self._flush()
+            self._flush(self._new)
             self._file.write("".join(f"{number}\n" for number in self._new))
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -52,12 +53,16 @@ class Journal:
 
 @contextmanager
 def journal_of(
-    paths: Sequence[Path], facts: Mapping[str, Any], flush: Callable[[], None], spoils: tuple[type[BaseException], ...]
+    paths: Sequence[Path],
+    facts: Mapping[str, Any],
+    flush: Callable[[list[int]], None],
+    spoils: tuple[type[BaseException], ...],
 ) -> Iterator[Journal]:
     """The journal of results under these names, which they get when the block ends without an exception.
 
-    Without a journal of the same ``facts`` everything begins anew. After an exception all is kept for the next run,
-    if there is anything, unless it is one of ``spoils``, after which there is nothing to go on with.
+    ``flush`` has the disk take the results of these blocks. Without a journal of the same ``facts`` that notes a block
+    everything begins anew. After an exception all is kept for the next run, if there is anything, unless it is one of
+    ``spoils``, after which there is nothing to go on with.
     """
     name = unfinished(paths[0]).with_suffix(".journal")
     head = json.dumps(facts, sort_keys=True, default=str)
@@ -83,7 +88,7 @@ def journal_of(
                         _remove(unfinished(path))
                     name.unlink()
                 raise
-            flush()
+            journal.write()
             for path in paths:
                 _give_name(path)
             name.unlink()
@@ -108,11 +113,12 @@ def _read(file: IO[str], head: str, results_are_there: bool) -> set[int] | None:
     first, *lines = file.read().split("\n")
     if first != head or not results_are_there:
         return None
-    return {int(line) for line in lines[:-1] if line.isdigit()}  # the last one may be cut off
+    return {int(line) for line in lines[:-1] if line.isdigit()} or None  # the last one may be cut off
 
 
 def _give_name(path: Path) -> None:
     """A directory can't take the place of another one in one step: what was there goes away first."""
+    look_at_place(path)  # once more: it may have come since the run began
     if path.is_dir():
         _remove(path)
     os.replace(unfinished(path), path)

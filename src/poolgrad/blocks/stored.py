@@ -9,9 +9,11 @@ import numpy as np
 from ..arrays.stores import UNFINISHED, Stored
 from ..contract.operator import Operator
 from ..contract.parameters import Role
-from ..run.calls import Options, one_or_all
+from ..run.calls import Options, one_or_all, outputs_of
 from .calls import judged
 from .streams import Stream
+
+IF_MEANT = "pool dask.array.from_zarr(...), which takes them for the fill value, or x[...], which loads all of it"
 
 
 def call(operator: Operator, arrays: tuple[Any, ...], numbers: tuple[Any, ...], options: Options, out: Any) -> Any:
@@ -20,17 +22,17 @@ def call(operator: Operator, arrays: tuple[Any, ...], numbers: tuple[Any, ...], 
     if out is None:
         raise TypeError(
             f"out must be given for Zarr arrays, which may be larger than memory: arrays of Zarr or NumPy for {names}. "
-            "Or pool dask.array.from_zarr(...), whose results are lazy."
+            "Or pool dask.array.from_zarr(...), whose results are lazy; with .view(ml_dtypes.bfloat16) of bits of it."
         )
     if Role.MASK in operator.by_role:
         raise TypeError("masks are one stream over all images and are not written in blocks. Use poolgrad.dask.")
     given = tuple(_part_by_part(p.python_name, array, p.read) for p, array in zip(operator.inputs, arrays, strict=True))
-    sinks = tuple(_part_by_part("out", sink, True) for sink in (out if isinstance(out, tuple) else (out,)))
+    sinks = tuple(_part_by_part("out", sink, True) for sink in outputs_of(operator, out))
     whole = judged(operator, given, numbers, options, one_or_all(sinks))
     sources = [array if p.read else None for p, array in zip(operator.inputs, given, strict=True)]
     for source in sources:
         if isinstance(source, Stored):
-            source.look()
+            source.look(IF_MEANT)
     _look_apart(sinks, sources)
     stored = [sink for sink in sinks if isinstance(sink, Stored)]
     chunks = {sink.chunks for sink in stored}
@@ -62,6 +64,8 @@ def _look_apart(sinks: tuple[Any, ...], sources: list[Any]) -> None:
 def _part_by_part(name: str, array: Any, read: bool) -> Any:
     """Something that is read and written in parts; of what is never read, whatever was given."""
     if hasattr(array, "store_path"):
+        if not hasattr(array, "chunks"):
+            raise TypeError(f"{name} must be a Zarr array, got a Zarr {type(array).__name__}. Give one of its arrays.")
         return Stored(array)
     if array is None or not read or isinstance(array, np.ndarray):
         return array

@@ -173,7 +173,8 @@ class Line:
         if text.casefold() == NULL:
             return None
         if is_store(text):
-            stored = open_store(text, dtype=self._told_type(parameter), fill_missing=self.fill_missing)
+            told = self._told_type(parameter)
+            stored = open_store(text, dtype=told, fill_missing=self.fill_missing, read=parameter.read)
             self.arrays[parameter.name] = stored
             return {"dtype": stored.dtype.name, "shape": stored.shape}
         if Path(text).suffix.lower() not in (".npy", ".bin"):

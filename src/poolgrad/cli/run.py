@@ -73,7 +73,8 @@ def run(
 
     with accepted(case, as_json) as data:
         if is_streamed(case, line.arrays, files):
-            named = {p.name: line.tensors[p.python_name] for p in op.inputs if p.name in line.arrays}
+            read = [p for p in op.inputs if p.read and p.name in line.arrays]
+            named = {p.name: line.tensors[p.python_name] for p in read}
             results = stream(case, line.arrays, named, files)
         else:
             results = _compute(case, line.arrays, files)
@@ -89,20 +90,44 @@ def run(
 def _files(line: Line, out: Sequence[Path]) -> Sequence[Path]:
     """A file for each result; of too many the last ones count, as with every option.
 
-    A result under the name of an input, or of a link to it, would be the end of that input.
+    A result under the name of an input, or of a link to it, would be the end of that input; so would one that contains
+    it. Whatever else has a result's name is looked at before anything is computed.
     """
+    from ..arrays.files import SUFFIXES
+    from ..arrays.stores import SUFFIX, look_at_place
+    from ..contract.checks import listed
+
     outputs = line.operator.outputs
     files = out[-len(outputs) :]
     if len(files) < len(outputs):
         names = ", ".join(p.name for p in outputs)
         raise BadInput(f"--out: expected {len(outputs)} files, for {names}, got {len(files)}; give --out for each")
     for index, path in enumerate(files):
+        if path.suffix.lower() not in (*SUFFIXES, SUFFIX):
+            raise BadInput(f"--out: {path}: expected a name that ends in {listed((*SUFFIXES, SUFFIX))}")
         for parameter in line.operator.inputs:
-            if parameter.name in line.arrays and path.exists() and path.samefile(line.tensors[parameter.python_name]):
-                raise BadInput(f"--out: {path} is the file of {option(parameter)}; choose another name")
-        if path.absolute() in [other.absolute() for other in files[:index]]:
-            raise BadInput(f"--out: {path} can't be two results; choose another name for one of them")
+            if parameter.name in line.arrays:
+                _look_apart(path, Path(line.tensors[parameter.python_name]), option(parameter))
+        for other in files[:index]:
+            if path.resolve() == other.resolve():
+                raise BadInput(f"--out: {path} can't be two results; choose another name for one of them")
+            if _is_inside(path, other) or _is_inside(other, path):
+                raise BadInput(f"--out: {path} and {other} can't lie inside each other; choose another name for one")
+        look_at_place(path)
     return files
+
+
+def _look_apart(path: Path, read: Path, name: str) -> None:
+    if path.exists() and path.samefile(read):
+        raise BadInput(f"--out: {path} is the file of {name}; choose another name")
+    if _is_inside(path, read):
+        raise BadInput(f"--out: {path} lies inside {read}, the store of {name}; choose another name")
+    if _is_inside(read, path):
+        raise BadInput(f"--out: {path} contains {read}, the file of {name}; choose another name")
+
+
+def _is_inside(path: Path, other: Path) -> bool:
+    return other.resolve() in path.resolve().parents
 
 
 def _compute(case: Case, arrays: Mapping[str, Any], files: Sequence[Path]) -> list[tuple[str, str, Any]]:

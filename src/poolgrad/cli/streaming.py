@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..arrays.files import SUFFIXES, map_unfinished, numpy_dtype
-from ..arrays.stores import SUFFIX, Stored, create_store, is_store
+from ..arrays.files import BadFile, map_unfinished, numpy_dtype
+from ..arrays.stores import Stored, create_store, is_store
 from ..base.errors import AclnnError
 from ..blocks.calls import Whole, judged
 from ..blocks.journal import journal_of, unfinished
 from ..blocks.streams import Stream
-from ..contract.checks import listed
 from ..contract.parameters import Role
 from .terminal import BadInput, interruptible, progress
 
@@ -42,7 +43,7 @@ def is_streamed(case: Case, arrays: Mapping[str, Any], files: Sequence[Path]) ->
 def stream(
     case: Case, arrays: Mapping[str, Any], sources: Mapping[str, str], files: Sequence[Path]
 ) -> list[tuple[str, str, Any]]:
-    """Each file, its type and its shape. ``sources`` are the files that arrays come from."""
+    """Each file, its type and its shape. ``sources`` are the files that are read."""
     operator = case.operator
     given = tuple(arrays.get(p.name, case.tensor(p.name).shape) for p in operator.inputs)
     places = operator.by_role.get(Role.PLACES)
@@ -59,11 +60,14 @@ def stream(
     with (
         interruptible(GO_ON),
         progress(operator.name, work.count) as advance,
-        journal_of(files, facts, lambda: _flush(sinks), (AclnnError,)) as journal,
+        journal_of(files, facts, lambda numbers: _flush(sinks, numbers), (AclnnError,)) as journal,
     ):
         like = next((array for array in read if isinstance(array, Stored)), None)
         for path, tensor in zip(files, whole.results, strict=True):
             sinks.append(_opened(path, numpy_dtype(tensor.dtype.name), tensor.shape, work.sizes, like))
+        for sink in sinks:
+            if isinstance(sink, Stored):  # whose chunks are the blocks
+                journal.finished.difference_update(sink.lacking())
         advance(len(journal.finished))
 
         def note(number: int) -> None:
@@ -71,20 +75,24 @@ def stream(
             advance(1)
 
         work.run(sinks, journal.finished, note)
+        for path, sink in zip(files, sinks, strict=True):
+            if isinstance(sink, Stored) and (lost := sink.lacking()):
+                raise BadFile(f"{path}: {len(lost)} chunks that were written are gone; run the same command again")
     return [(str(path), tensor.dtype.name, tensor.shape) for path, tensor in zip(files, whole.results, strict=True)]
 
 
 def _opened(path: Path, dtype: Any, shape: tuple[int, ...], chunks: tuple[int, ...], like: Stored | None) -> Any:
     if is_store(path):
         return create_store(unfinished(path), dtype, shape, chunks, like)
-    if path.suffix.lower() not in SUFFIXES:
-        raise BadInput(f"--out: {path}: expected a name that ends in {listed((*SUFFIXES, SUFFIX))}")
     return map_unfinished(unfinished(path), path.suffix.lower(), dtype, shape)
 
 
-def _flush(sinks: Sequence[Any]) -> None:
-    """Have the disk take what was written; stores have given it to the system already."""
+def _flush(sinks: Sequence[Any], numbers: list[int]) -> None:
+    """Have the disk take these blocks, which are the chunks of stores."""
     for sink in sinks:
+        if isinstance(sink, Stored):
+            sink.keep(numbers)
+            continue
         mapped = sink if hasattr(sink, "flush") else getattr(sink, "base", None)
         if mapped is not None and hasattr(mapped, "flush"):
             mapped.flush()
@@ -104,7 +112,17 @@ def _facts(whole: Whole, work: Stream, sources: Mapping[str, str], files: Sequen
     }
 
 
-def _state(path: Path) -> tuple[str, int, int]:
-    described = next((path / name for name in ("zarr.json", ".zarray") if (path / name).exists()), path)
-    found = described.stat()
-    return str(path.resolve()), found.st_size, found.st_mtime_ns
+def _state(path: Path) -> tuple[str, str]:
+    """The names, sizes and times of all files of a store; or those of a file."""
+    files = (
+        (Path(place, name) for place, _, names in os.walk(path, followlinks=True) for name in names)
+        if path.is_dir()
+        else (path,)
+    )
+    digest = hashlib.blake2b(digest_size=16)
+    for file in sorted(files):
+        found = file.stat()
+        digest.update(
+            f"{file.relative_to(path)} {found.st_size} {found.st_mtime_ns}\n".encode(errors="surrogateescape")
+        )
+    return str(path.resolve()), digest.hexdigest()

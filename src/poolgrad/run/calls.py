@@ -149,7 +149,7 @@ def _call(
         _KNOWN[key] = _Known(prepared.task, _places(plan), make_results)
     if out is None:
         out = _made(make_results)
-        for p, made in zip(operator.outputs, _outputs(operator, out), strict=True):
+        for p, made in zip(operator.outputs, outputs_of(operator, out), strict=True):
             found[p.name] = adapters.describe(made, p.python_name, operator.default_format)
     elif prepared.task is not None:
         _note_writes(out)
@@ -173,7 +173,7 @@ def described(
     format = data_format or operator.default_format
     values = described_numbers(operator, numbers)
     wanted = ANY if product is None else find_product(product)
-    given = dict(zip(operator.tensors, arrays + _outputs(operator, out), strict=True))
+    given = dict(zip(operator.tensors, arrays + outputs_of(operator, out), strict=True))
     found = {
         p.name: describe(value, p.python_name, format, output=p.output)
         for p, value in given.items()
@@ -216,7 +216,7 @@ def _in_usual_format(operator: Operator, array: adapters.Array) -> adapters.Arra
     return array._replace(tensor=dataclasses.replace(array.tensor, format=format))
 
 
-def _outputs(operator: Operator, out: Any) -> tuple[Any, ...]:
+def outputs_of(operator: Operator, out: Any) -> tuple[Any, ...]:
     """The arrays to write to, one for each output; None for those that have to be made. A list is a tuple by now."""
     outputs = operator.outputs
     if len(outputs) == 1:
