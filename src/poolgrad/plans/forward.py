@@ -391,6 +391,17 @@ SMALL_DIVISORS = Need[Pooling]("divisors that the compute type holds", lambda p:
 
 WAYS: tuple[Way[Pooling], ...] = (
     Way(
+        "usual windows",
+        legal=(
+            SMALL_DIVISORS,
+            Need("rows that are runs of memory", _has_rows),
+            Need("windows of 2 x 2, or 3 x 3 with strides of 1 or 2, alone or in several layers", _has_usual_windows),
+            Need(f"more than {LANES} windows in a row, on at most {WIDEST_USUAL} columns", _has_usual_rows),
+        ),
+        pays=(),
+        book=_book_usual_windows,
+    ),
+    Way(
         "channels last",
         legal=(
             Need("channels side by side", lambda p: p.channels_side_by_side),
@@ -412,17 +423,6 @@ WAYS: tuple[Way[Pooling], ...] = (
         ),
         pays=(),
         book=_book_whole_planes,
-    ),
-    Way(
-        "usual windows",
-        legal=(
-            SMALL_DIVISORS,
-            Need("rows that are runs of memory", _has_rows),
-            Need("windows of 2 x 2, or 3 x 3 with strides of 1 or 2, alone or in several layers", _has_usual_windows),
-            Need(f"more than {LANES} windows in a row, on at most {WIDEST_USUAL} columns", _has_usual_rows),
-        ),
-        pays=(),
-        book=_book_usual_windows,
     ),
     Way(
         "along rows",
