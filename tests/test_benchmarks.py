@@ -302,11 +302,3 @@ def test_tables_of_chunks_say_what_was_measured() -> None:
     assert "| 10 | 64 MB | 4.8 | workers | 211 s |" in text
     assert "| 100 | 64 MB | 12.8 | scheduler | 78 s |" in text
     assert "| 100 | 256 MB | 47.5 | workers | 21 s |" in text
-
-
-def test_dask_is_as_fast_as_a_loop_over_large_chunks() -> None:
-    """In the figures that the documents show: at most a tenth slower with chunks of 64 MB."""
-    document = json.loads((Path(command.__file__).parent / "results" / "dask.json").read_text("utf-8"))
-    large = [row for kind in ("memory", "stores") for row in document[kind] if row["chunk_mb"] == 64]
-    assert len(large) == 2
-    assert all(row["dask_mb_s"] >= 0.9 * row["loop_mb_s"] for row in large)
