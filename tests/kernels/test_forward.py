@@ -76,16 +76,16 @@ SPREAD = [
     ((4, 9, 5), (1, 1, 1)),
 ]
 # Past the caches. Eight planes at a time: chunks, tiles and results of a vector or two; rows that are made anew each
-# time. Places of 64 bits.
-LIMITS: list[Use] = [
+# time.
+OF_MAXIMA: list[Use] = [
     {},
     {"last_cache": 0},
     {"ways": ["lanes"]},
     {"ways": ["lanes"], "chunk": 9, "tile": 3, "results": 1},
     {"ways": ["lanes"], "rows_kept": 1},
     {"ways": ["lanes"], "chunk": 16, "rows_kept": 0},
-    {"largest_plane": 3},
 ]
+OF_PLACES: list[Use] = [*OF_MAXIMA, {"largest_plane": 3}]  # of 64 bits
 
 
 def numbers(shape: tuple[int, ...], dtype: Any) -> Array:
@@ -129,7 +129,7 @@ def threads() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("case", PLANES + DEEP + SPREAD, ids=str)
-@pytest.mark.parametrize("limits", LIMITS, ids=str)
+@pytest.mark.parametrize("limits", OF_PLACES, ids=str)
 def test_windows_and_limits(case: Any, limits: Use, planning: Planning) -> None:
     planning.use(bytes_per_part=1, **limits)
     for number in (1, 3):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kernels.test_forward import OF_MAXIMA
 from kernels.test_paths import Use
 from oracle import DTYPES, LAYOUTS, Guarded, OnlyDLPack, assert_same_bits
 from planning import Planning
@@ -37,16 +38,6 @@ CASES = [
     ((7, 37), (2, 2), (2, 2), (0, 0), False),
     ((6, 40), (3, 3), (2, 2), (1, 1, 0, 1), True),
     ((5, 40), (3, 3), (1, 1), (2, 0, 1, 1), False),
-]
-# Past the caches. Eight planes at a time: chunks, tiles and results of a vector or two; rows that are made anew each
-# time.
-LIMITS: list[Use] = [
-    {},
-    {"last_cache": 0},
-    {"ways": ["lanes"]},
-    {"ways": ["lanes"], "chunk": 9, "tile": 3, "results": 1},
-    {"ways": ["lanes"], "rows_kept": 1},
-    {"ways": ["lanes"], "chunk": 16, "rows_kept": 0},
 ]
 ALL_TYPES = (*DTYPES, *map(np.dtype, INTEGERS))
 
@@ -83,7 +74,7 @@ def threads() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("limits", LIMITS, ids=str)
+@pytest.mark.parametrize("limits", OF_MAXIMA, ids=str)
 def test_windows_and_limits(case: Any, limits: Use, planning: Planning) -> None:
     planning.use(bytes_per_part=1, **limits)
     for number in (1, 3):
