@@ -105,7 +105,7 @@ def _explain_plan(case: Case, as_json: bool) -> None:
     told |= {"scratch_bytes": made.scratch_bytes}
     if as_json:
         ways = [
-            {"way": v.way, "taken": v.way == taken, "legal": not v.lacks, "needs": v.lacks or v.costs or None}
+            {"way": v.way, "taken": v.way == taken, "needs": v.lacks or None, "pays_with": v.costs or None}
             for v in verdicts
         ]
         print_json({"operator": case.operator.name, "way": taken, **told, "ways": ways})
