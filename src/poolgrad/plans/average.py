@@ -277,7 +277,7 @@ def _book_channels_last(views: Spreading, record: Record) -> Booking:
 
 
 def _is_best_by_pixels(views: Spreading) -> bool:
-    """Rows of few channels and even windows are woven in 0.5 to 0.7 of the time."""
+    """Rows of few channels and even windows take 0.5 to 0.7 of the time by few windows."""
     channels = views.planes.shape[1]
     return channels >= LANES or (channels > 1 and views.axes[2].rule == ADAPTIVE)
 
