@@ -152,6 +152,12 @@ def load_run() -> Compiled:
 
 
 @cache
+def load_run_again() -> Compiled:
+    """``again.run_again``, which keeps Python's lock."""
+    return _load_in_peace(lambda: _load("runtime.again", "run_again", 5, nogil=False))
+
+
+@cache
 def load_worker() -> Compiled:
     """``team.serve``: what a worker thread runs."""
     return _load_in_peace(lambda: _load("runtime.team", "serve", 1))
