@@ -128,7 +128,7 @@ def gains(document: Document) -> list[dict[str, Any]]:
     found: dict[tuple[str, str], list[float | None]] = {}
     for row in document["sweep"]:
         if "way" in row:
-            others = [seconds for way, seconds in row["ways"].items() if way != row["way"]]
+            others = _other_times(row)
             gain = min(others) / row["ways"][row["way"]] if others else None
             family = "average" if "avg" in row["operator"] else "max"
             kind = f"{family}, gradient" if row["direction"] == "backward" else f"{family}, forward"
@@ -139,6 +139,24 @@ def gains(document: Document) -> list[dict[str, Any]]:
         figures = {"gain": geometric_mean(known), "most": max(known)} if known else {"gain": None, "most": None}
         lines.append({"kind": kind, "way": way, "taken": len(values), "alone": len(values) - len(known), **figures})
     return lines
+
+
+def sources(document: Document) -> list[dict[str, Any]]:
+    """The files of kernels, how often a kernel of each was taken, and what was gained over the best other way then."""
+    found: dict[str, list[Row]] = {}
+    for row in document["sweep"]:
+        found.setdefault(row.get("module", ""), []).append(row)
+    lines = []
+    for file in document.get("sources", ()):  # which files of earlier versions lack
+        rows = found.get(file["name"], [])
+        known = [min(others) / row["ways"][row["way"]] for row in rows if (others := _other_times(row))]
+        lines.append(file | {"taken": len(rows), "gain": geometric_mean(known) if known else None})
+    return lines
+
+
+def _other_times(row: Row) -> list[float]:
+    """Of all ways but the one that was taken."""
+    return [seconds for way, seconds in row["ways"].items() if way != row["way"]]
 
 
 def detailed_kind(row: Row) -> str:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from . import machine
+from . import machine, sources
 from .cases import Case, parse
 from .lines import OPERATORS
 from .measure import caller, race
@@ -77,7 +77,7 @@ def sweep(seed: int, number: int, threads: list[int], keep: Path | None) -> Docu
     """Draw cases and time both sides of each; what was measured so far is kept after every hundredth."""
     dice, start = random.Random(seed), time.perf_counter()
     document: Document = {"machine": machine.describe(), "seed": seed, "sizes": {"fewest": FEWEST, "most": MOST}}
-    document |= {"not by torch": 0, "sweep": []}
+    document |= {"sources": sources.describe(), "not by torch": 0, "sweep": []}
     i = 0
     while i < number:
         case = drawn(dice)
@@ -114,7 +114,8 @@ def _rows(sides: Sides, threads: list[int]) -> list[dict[str, Any]]:
         # Where torch is faster on fewer threads, its users would choose these.
         best = times["torch"] = min(times["torch"], best)
         addresses = {name: tensor.data_ptr() for name, tensor in sides.poolgrad.tensors.items()}
-        way, ways = times_of_ways(sides.poolgrad.call, addresses, SECONDS_OF_WAYS)
+        way, module, ways = times_of_ways(sides.poolgrad.call, addresses, SECONDS_OF_WAYS)
         described = {name: getattr(case, name) for name in ("operator", "direction", "layout", "dtype")}
-        rows.append({"case": case.name, **described, "threads": count, **times, "way": way, "ways": ways})
+        rows.append({"case": case.name, **described, "threads": count, **times, "way": way})
+        rows[-1] |= {"module": module, "ways": ways}
     return rows

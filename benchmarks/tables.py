@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from .report import (
@@ -22,6 +22,7 @@ from .report import (
     ratio,
     share,
     slower_than_torch,
+    sources,
     summary,
     sweep_summary,
     thread_counts,
@@ -207,7 +208,15 @@ def sweep_details(document: Document) -> str:
         for line in gains(document)
     )
     every = table(("", "way", "taken", "with no other", "gains over the best other, mean", "most"), gained)
-    return "\n\n".join((machine_line(document, ENGLISH), kinds, table(header, slowest), choices, ways, every))
+    files = table(("file of kernels", "lines", "what it says of itself", "taken", "gain"), _source_rows(document))
+    return "\n\n".join((machine_line(document, ENGLISH), kinds, table(header, slowest), choices, ways, every, files))
+
+
+def _source_rows(document: Document) -> Iterator[tuple[str, ...]]:
+    found = sources(document)
+    for line in found:
+        yield line["name"], str(line["lines"]), line["says"], str(line["taken"] or ""), _times(line["gain"])
+    yield "all", str(sum(line["lines"] for line in found)), "", "", ""
 
 
 def _times(factor: float | None) -> str:

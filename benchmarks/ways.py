@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from poolgrad.kernels import module_of
 from poolgrad.plans.plan import Plan
 from poolgrad.run import prepared
 from poolgrad.run.calls import forget_calls
@@ -34,15 +35,16 @@ def plans_of(call: Callable[[], Any]) -> tuple[str, dict[str, Plan]]:
 
 def times_of_ways(
     call: Callable[[], Any], addresses: Mapping[str, int], seconds: float
-) -> tuple[str, dict[str, float]]:
-    """The way that a call takes on these tensors, and the time of each way that it may take."""
+) -> tuple[str, str, dict[str, float]]:
+    """The way that a call takes on these tensors, where its kernel is, and the time of each way that it may take."""
     taken, plans = plans_of(call)
+    module = module_of(plans[taken].kernel)
     runs = {way: _run(plan, addresses) for way, plan in plans.items()}
     if len(runs) < 2:
-        return taken, {}
+        return taken, module, {}
     alone = {way: min(_timed(run) for _ in range(3)) for way, run in runs.items()}
     near = {way: caller(run) for way, run in runs.items() if alone[way] <= TOO_SLOW * alone[taken]}
-    return taken, alone | (race(near, seconds) if len(near) > 1 else {})
+    return taken, module, alone | (race(near, seconds) if len(near) > 1 else {})
 
 
 def _run(plan: Plan, addresses: Mapping[str, int]) -> Callable[[], None]:

@@ -47,7 +47,7 @@ def guarded_scratch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return memory.ctypes.data + zone, memory
 
     monkeypatch.setattr(poolgrad.run.execute, "KEPT_SCRATCH", -1)
-    monkeypatch.setattr(poolgrad.run.execute, "_new_scratch", new_scratch)
+    monkeypatch.setattr(poolgrad.run.execute, "new_scratch", new_scratch)
     forget_calls()
     yield
     for memory in given:

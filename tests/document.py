@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 NO_PRODUCT = "no product"
 PRODUCTS = (
     "Atlas A2",
@@ -145,6 +147,15 @@ class Sample:
     on: tuple[str, ...] | None = None
     status: int = 0
     told: tuple[str, ...] = ()  # parts of the message of one that fails
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Its tensors, with zeros where it gives no values."""
+        tensors = {name: t for name, t in self.call.items() if isinstance(t, T)}
+        arrays = {name: np.zeros(t.shape, t.dtype) for name, t in tensors.items()}
+        for name, t in tensors.items():
+            if t.values is not None:
+                arrays[name].flat = t.values
+        return arrays
 
 
 @dataclass(frozen=True)

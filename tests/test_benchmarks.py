@@ -227,6 +227,18 @@ def test_what_each_way_gains() -> None:
     assert second == alone
 
 
+def test_what_each_file_of_kernels_gains() -> None:
+    files = [{"name": "one", "lines": 7, "says": "One."}, {"name": "two", "lines": 8, "says": "Two."}]
+    rows = [
+        {"module": "one", "way": "a", "ways": {"a": 1.0, "b": 4.0}},
+        {"module": "one", "way": "a", "ways": {"a": 1.0, "b": 1.0}},
+        {"module": "one", "way": "a", "ways": {}},
+    ]
+    first, second = report.sources({"sweep": rows, "sources": files})
+    assert first == files[0] | {"taken": 3, "gain": pytest.approx(2.0)}
+    assert second == files[1] | {"taken": 0, "gain": None}
+
+
 def test_comparison(document: dict[str, Any]) -> None:
     new = json.loads(json.dumps(document))
     new["cases"][1]["poolgrad"] *= 0.5

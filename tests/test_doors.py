@@ -58,10 +58,7 @@ def good_sample(operator: Operator) -> Sample:
 @pytest.mark.parametrize(("document", "sample", "product"), SUCCESSES)
 def test_the_sample_in_python(document: Document, sample: Sample, product: str) -> None:
     operator = REGISTRY[document.name]
-    arrays = {n: np.zeros(t.shape, t.dtype) for n, t in sample.call.items() if isinstance(t, T)}
-    for name, array in arrays.items():
-        if sample.call[name].values is not None:
-            array.flat = sample.call[name].values
+    arrays = sample.arrays()
     found = in_python(operator, arrays, sample.call, product=product)
     out = tuple(np.full_like(found[p.name], 77) for p in operator.outputs)
     written = in_python(operator, arrays, sample.call, product=product, out=out if len(out) > 1 else out[0])

@@ -18,11 +18,20 @@ import poolgrad
 from poolgrad import AclnnError, IndexRangeError
 from poolgrad.base.dtypes import FLOAT32
 from poolgrad.base.tensor import Tensor, dense_strides
+from poolgrad.run import small_calls
 from poolgrad.run.calls import forget_calls
 
 GRAD = np.ones((2, 3, 4, 4), np.float32)
 SHAPE = (2, 3, 8, 8)
 INDICES = np.zeros((2, 3, 4, 4), np.int32)
+
+
+@pytest.fixture(autouse=True, params=[10**9, 1], ids=["by keys", "by pictures"])
+def _found(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is known of a call, this door answers alike, also if a call is taken for a small one at once."""
+    monkeypatch.setattr(small_calls, "OFTEN", request.param)
+    monkeypatch.setattr(small_calls, "MOMENT", 1e9)
+    forget_calls()
 
 
 def average(grad: Any = GRAD, x: Any = SHAPE, kernel_size: Any = 2, **more: Any) -> Any:
@@ -673,7 +682,9 @@ def test_many_callers_at_once() -> None:
 
 
 def test_a_call_in_the_middle_of_a_call_has_scratch_of_its_own(monkeypatch: Any) -> None:
-    """A signal handler runs in the same thread, while the interrupted call's scratch is in use."""
+    """A signal handler runs in the same thread, while the interrupted call's scratch is in use. Nothing interrupts what
+    is known by its picture."""
+    monkeypatch.setattr(small_calls, "OFTEN", 10**9)
     (enter, address), used = poolgrad.run.execute.load_run(), []
 
     def interrupted(task: int, scratch: int, *more: int) -> int:

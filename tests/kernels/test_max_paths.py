@@ -457,7 +457,7 @@ def test_what_stands_in_for_windows_names_no_pixel(planning: Planning, monkeypat
         kept.append(np.full(size // 8 + 1, 1))
         return kept[-1].ctypes.data, kept[-1]
 
-    monkeypatch.setattr(poolgrad.run.execute, "_new_scratch", full_of_places)
+    monkeypatch.setattr(poolgrad.run.execute, "new_scratch", full_of_places)
     for kernel, stride, pad in BLOCKS:
         shape = (1, 8, 5, 6)
         grad, indices = gradients_and_indices(shape, np.float32, np.int64, kernel, stride, pad, False)
@@ -819,7 +819,7 @@ def test_loads_that_would_wait_for_stores(
             scratch.append(beginning_at(np.full(size, 255, np.uint8), of_scratch))
             return scratch[-1].ctypes.data, scratch[-1]
 
-        monkeypatch.setattr(poolgrad.run.execute, "_new_scratch", new_scratch)
+        monkeypatch.setattr(poolgrad.run.execute, "new_scratch", new_scratch)
         places, out = beginning_at(indices, of_indices), beginning_at(np.full(shape, 77, np.float32), of_output)
         poolgrad.max_pool2d_with_indices_backward(grad, shape, places, 3, 1, 1, out=out)
         assert planning.plans.pop().kernel == "scatter_numbers"

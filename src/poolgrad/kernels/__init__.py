@@ -133,7 +133,8 @@ _MADE = {FEW_WINDOWS: "average.few_windows", LAYERS_OF_FEW_WINDOWS: "average.lay
 _ADDRESSES: dict[tuple[str, str], int] = {}
 
 
-def _module_of(name: str) -> str:
+def module_of(name: str) -> str:
+    """Where a kernel's source is."""
     return _MODULES.get(name) or next(module for prefix, module in _MADE.items() if name.startswith(prefix))
 
 
@@ -149,6 +150,12 @@ Compiled = tuple[Callable[..., int], int]
 def load_run() -> Compiled:
     """``entry.run``, compiled if need be: every result comes from it."""
     return _load_in_peace(lambda: _load("runtime.entry", "run", 7))
+
+
+@cache
+def load_run_again() -> Compiled:
+    """``again.run_again``, which keeps Python's lock."""
+    return _load_in_peace(lambda: _load("runtime.again", "run_again", 5, nogil=False))
 
 
 @cache
@@ -176,7 +183,7 @@ def _load_kernel(name: str, compute: str) -> int:
     from .jit.compiling import compiled_address
     from .runtime.runner import kernel_signature
 
-    function = getattr(import_module(f".{_module_of(name)}", __name__), name)
+    function = getattr(import_module(f".{module_of(name)}", __name__), name)
     # How many tensors it takes its parameters tell.
     tensors = function.__code__.co_argcount - len(("records", "floats", "integers", "begin", "end", "unit"))
     return compiled_address(function, kernel_signature(tensors, compute), f"{name} in {compute}")

@@ -10,7 +10,7 @@ import dataclasses
 import operator as python_operators
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy import ndarray
@@ -26,11 +26,11 @@ from ..contract.overlap import MEMORY_CHECKS
 from ..contract.parameters import Parameter, Role
 from ..kernels.runtime import layout
 from ..kernels.runtime.task import ADDRESSES, APART, ARRAYS, DONE, MAY_OVERLAP
-from ..plans.plan import Plan
-from . import elsewhere, threads
+from . import elsewhere, small_calls, threads
 from .execute import Task, arrange, index_error
-from .keys import key_of, may_be_kept
-from .prepared import PREPARED, prepared_call
+from .keys import key_of, may_be_kept, written
+from .prepared import PREPARED, Prepared, prepared_call
+from .small_calls import SMALL_CALLS
 
 Ints = SupportsIndex | Sequence[SupportsIndex]
 Options = tuple[str | None, str | None, str | None]  # product, data_format, index_dtype
@@ -38,12 +38,16 @@ Options = tuple[str | None, str | None, str | None]  # product, data_format, ind
 MOST_VALUES = 1000
 
 
-class _Known(NamedTuple):
+class _Known:
     """A call that was judged before: its task if there is anything to do, and what makes its results."""
 
-    task: Task | None
-    places: tuple[int, int, int]  # of the task's tensors among all arrays; the last stands twice if there are two
-    make_results: tuple[Callable[[], Any], ...]
+    __slots__ = ("make_results", "order", "runs", "task")
+
+    def __init__(self, prepared: Prepared, make_results: tuple[Callable[[], Any], ...]) -> None:
+        self.task, self.make_results, self.runs = prepared.task, make_results, 0
+        order = [p.name for p in prepared.plan.call.operator.tensors]
+        # Where the task's tensors stand among all arrays; the last one twice if there are two.
+        self.order = tuple(order.index(name) for name in (*prepared.plan.tensors, prepared.plan.tensors[-1])[:3])
 
 
 # By their keys. What is refused is never kept.
@@ -56,6 +60,7 @@ _READS_ARRAYS = layout.is_as_expected()
 def forget_calls() -> None:
     """Forget what was judged, here and behind all doors: for tests that change what verdicts depend on."""
     _KNOWN.clear()
+    SMALL_CALLS.clear()
     PREPARED.clear()
 
 
@@ -83,26 +88,25 @@ def call(
         index_dtype = adapters.name_of_dtype(index_dtype)
     if type(out) is list and len(operator.outputs) > 1:
         out = tuple(out)
-    options = (product, data_format, index_dtype)
-    key = key_of(operator.name, arrays, numbers + options, out)
-    if count is not None and key is not None:
-        key = (count, *key[1:])
+    first, *others = arrays
+    # Of a gradient's x, its second array, the shape may be all that is given.
+    shape = others[0] if others and type(others[0]) is tuple else None
+    said = written(numbers, product, data_format, index_dtype, shape)
+    if type(first) is ndarray:
+        small = SMALL_CALLS.get((count or threads.count, operator.name, said, first.shape))
+        if small is not None:
+            result = out if out is not None else _made(small.make_results)
+            everything = (*arrays, result) if type(result) is not tuple else arrays + result
+            if len(everything) == small.number and small.run(*map(id, everything), *small.missing) == DONE:
+                return result
+    key = None if said is None else key_of(count, operator.name, said, arrays, out)
     known = _KNOWN.get(key)
     if known is not None:
-        task, (one, two, three), make_results = known
-        result = out if out is not None else _made(make_results)
-        if task is None:
-            return result
-        if out is not None and type(arrays[0]) is not ndarray:
-            _note_writes(out)
+        result = out if out is not None else _made(known.make_results)
         everything = (*arrays, result) if type(result) is not tuple else arrays + result
-        if _READS_ARRAYS and type(everything[-1]) is ndarray:
-            answer = task.run(ARRAYS, id(everything[one]), id(everything[two]), id(everything[three]))
-        else:
-            answer = _run_known(task, everything[one], everything[two], everything[three])
-        if answer == DONE:
+        if known.task is None or _run_known(known, known.task, key, everything, out) == DONE:
             return result
-    return _call(operator, arrays, numbers, options, out, key, count)
+    return _call(operator, arrays, numbers, (product, data_format, index_dtype), out, key, count)
 
 
 def _note_writes(out: Any) -> None:
@@ -115,12 +119,22 @@ def _made(make_results: tuple[Callable[[], Any], ...]) -> Any:
     return one_or_all(tuple([make() for make in make_results]))
 
 
-def _run_known(task: Task, one: Any, two: Any, three: Any) -> int:
-    if type(one) is ndarray:
+def _run_known(known: _Known, task: Task, key: Any, arrays: tuple[Any, ...], out: Any) -> int:
+    """Run on all arrays, of which ``out`` was given by the caller."""
+    one, two, three = [arrays[place] for place in known.order]
+    if type(one) is not ndarray:
+        if not type(one) is type(two) is type(three):  # torch in one of its modes makes tensors without memory
+            return MAY_OVERLAP
+        if out is not None:
+            _note_writes(out)
+        return task.run(ADDRESSES, one.data_ptr(), two.data_ptr(), three.data_ptr())
+    if not _READS_ARRAYS:
         return task.run(ADDRESSES, one.ctypes.data, two.ctypes.data, three.ctypes.data)
-    if not type(one) is type(two) is type(three):  # torch in one of its modes makes tensors without memory
-        return MAY_OVERLAP
-    return task.run(ADDRESSES, one.data_ptr(), two.data_ptr(), three.data_ptr())
+    answer = task.run(ARRAYS, id(one), id(two), id(three))
+    known.runs += 1
+    if known.runs == small_calls.OFTEN and answer == DONE:
+        small_calls.keep_if_small((*key[:3], arrays[0].shape), task, arrays, known.order, known.make_results)
+    return answer
 
 
 def _call(
@@ -146,7 +160,7 @@ def _call(
     if key is not None and may_be_kept(arrays, numbers + options):
         if len(_KNOWN) >= MOST_KNOWN:
             _KNOWN.clear()
-        _KNOWN[key] = _Known(prepared.task, _places(plan), make_results)
+        _KNOWN[key] = _Known(prepared, make_results)
     if out is None:
         out = _made(make_results)
         for p, made in zip(operator.outputs, outputs_of(operator, out), strict=True):
@@ -228,12 +242,6 @@ def outputs_of(operator: Operator, out: Any) -> tuple[Any, ...]:
         got = f"({', '.join(type(one).__name__ for one in out)})" if isinstance(out, tuple) else type(out).__name__
         raise TypeError(f"out must be a tuple of {len(outputs)} arrays, for {names}, got {got}.")
     return out
-
-
-def _places(plan: Plan) -> tuple[int, int, int]:
-    order = [p.name for p in plan.call.operator.tensors]
-    one, two, *rest = (order.index(name) for name in plan.tensors)
-    return one, two, rest[0] if rest else two
 
 
 def _is_shape(parameter: Parameter, value: Any) -> bool:

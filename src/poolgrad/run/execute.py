@@ -70,7 +70,7 @@ class Task:
         if not self.quick and can_be_stopped():
             return self._run_for_long(form, one, two, three)
         team = threads.team_for(self.helpers) if self.helpers else 0
-        scratch = _new_scratch(self.plan.scratch_bytes) if self.large else take_scratch()
+        scratch = new_scratch(self.plan.scratch_bytes) if self.large else take_scratch()
         try:
             return self._enter(self.address, scratch[0], team, form, one, two, three)
         finally:
@@ -86,7 +86,7 @@ class Task:
         record["pace"] = power_of_two(max(1, LOOK_AFTER // row)) - 1
         memory["record"] = record.ctypes.data
         team = threads.team_for(self.helpers) if self.helpers else 0
-        address, _scratch = _new_scratch(plan.scratch_bytes)
+        address, _scratch = new_scratch(plan.scratch_bytes)
         begun = time.perf_counter()
         answer = control.wait_for(partial(self._enter, memory.ctypes.data, address, team, form, one, two, three))
         took = time.perf_counter() - begun
@@ -115,10 +115,10 @@ def take_scratch() -> tuple[int, object]:
     try:
         return FREE_SCRATCH.pop()
     except IndexError:
-        return _new_scratch(KEPT_SCRATCH)
+        return new_scratch(KEPT_SCRATCH)
 
 
-def _new_scratch(size: int) -> tuple[int, object]:
+def new_scratch(size: int) -> tuple[int, object]:
     memory = np.empty(size, np.uint8)
     return memory.ctypes.data, memory
 

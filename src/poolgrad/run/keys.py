@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from marshal import dumps
+from operator import attrgetter
 from typing import Any
 
 from numpy import ndarray
@@ -23,31 +24,40 @@ _PLAIN = frozenset((int, bool, type(None), str))
 _INT = frozenset((int,))
 # The newest format that writes equal objects alike, whoever else holds them.
 _FORMAT = 2
+# What a verdict depends on of an array that is read, and of one that is written.
+_read, _written = attrgetter("dtype", "shape", "strides"), attrgetter("dtype", "shape", "strides", "flags.writeable")
 
 
-def key_of(name: str, arrays: tuple[Any, ...], numbers: tuple[Any, ...], out: Any) -> Key | None:
+def written(*values: Any) -> bytes | None:
+    """Numbers, names and sequences of numbers as bytes; None if there is something else."""
+    try:
+        return dumps(values, _FORMAT)
+    except ValueError:
+        return None
+
+
+def key_of(count: int | None, name: str, said: bytes, arrays: tuple[Any, ...], out: Any) -> Key | None:
     """The key of a call on NumPy arrays alone, or torch tensors alone; ``out`` may be None.
 
-    ``arrays`` may hold the shape of one that is never read. ``numbers`` are all other arguments.
+    ``count`` is the number of threads, if it is not what is set, and ``said`` all other arguments, as bytes. ``arrays``
+    may hold the shape of one that is never read.
     """
-    try:
-        key: list[Any] = [threads.count, name, dumps(numbers, _FORMAT)]
-        if type(arrays[0]) is not ndarray:
-            return _key_of_tensors(key, arrays, out)
-        for array in arrays:
-            if type(array) is ndarray:
-                key += array.dtype, array.shape, array.strides
-            elif type(array) is tuple:
-                key.append(dumps(array, _FORMAT))
-            else:
-                return None
-    except ValueError:  # something that can't be written
-        return None
-    if out is not None:
-        for result in out if type(out) is tuple else (out,):
-            if type(result) is not ndarray:
-                return None
-            key += result.dtype, result.shape, result.strides, result.flags.writeable
+    if type(arrays[0]) is not ndarray:
+        return _key_of_tensors(count, name, said, arrays, out)
+    key: list[Any] = [count or threads.count, name, said]
+    for array in arrays:
+        if type(array) is ndarray:
+            key.append(_read(array))
+        elif type(array) is tuple:
+            key.append(written(array))
+        else:
+            return None
+    if type(out) is ndarray:
+        key.append(_written(out))
+    elif out is not None:
+        if type(out) is not tuple or any(type(result) is not ndarray for result in out):
+            return None
+        key += map(_written, out)
     return tuple(key)
 
 
@@ -63,13 +73,13 @@ def may_be_kept(arrays: tuple[Any, ...], numbers: tuple[Any, ...]) -> bool:
     )
 
 
-def _key_of_tensors(key: list[Any], arrays: tuple[Any, ...], out: Any) -> Key | None:
+def _key_of_tensors(count: int | None, name: str, said: bytes, arrays: tuple[Any, ...], out: Any) -> Key | None:
     torch = sys.modules.get("torch")
     if torch is None or type(arrays[0]) is not torch.Tensor:
         return None
     if torch.autograd.forward_ad._current_level >= 0:  # any tensor may carry a tangent
         return None
-    key[0] = threads.count_beside(torch)
+    key: list[Any] = [count or threads.count_beside(torch), name, said]
     tensor, sizes = torch.Tensor, (torch.Size, tuple)
     results = () if out is None else out if type(out) is tuple else (out,)
     try:
@@ -77,7 +87,7 @@ def _key_of_tensors(key: list[Any], arrays: tuple[Any, ...], out: Any) -> Key | 
             if type(array) is tensor:
                 key.append(_tensor_key(array))
             elif type(array) in sizes:
-                key.append(dumps(tuple(array), _FORMAT))
+                key.append(written(*array))
             else:
                 return None
         for result in results:

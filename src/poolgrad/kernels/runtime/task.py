@@ -30,6 +30,28 @@ TASK = np.dtype(
     ]
 )
 
+# A small call, and how its arrays looked when the contract judged it: of each its class, its type, the flags that
+# matter, its rank, sizes and strides. Of what is no array, and is never read, all that is 0.
+MOST_ARRAYS, MOST_AXES = 4, 5
+PICTURE = np.dtype(
+    [
+        ("kind", np.int64),
+        ("dtype", np.int64),
+        ("flags", np.int64),
+        ("rank", np.int64),
+        ("sizes", np.int64, (MOST_AXES,)),
+        ("strides", np.int64, (MOST_AXES,)),
+    ]
+)
+SMALL_CALL = np.dtype(
+    [
+        ("task", np.int64),  # the address of its TASK
+        ("scratch", np.int64),
+        ("order", np.int64, (MOST_TENSORS,)),  # which of the arrays are the task's tensors
+        ("pictures", PICTURE, (MOST_ARRAYS,)),
+    ]
+)
+
 # What a run that may be stopped shares with whoever waits for it: whether to stop, how many units are done, and what
 # kernels have done of units, in parts of one.
 CONTROL = np.dtype([("stop", np.int64), ("units_done", np.int64), ("done_within", np.int64)])
@@ -43,3 +65,5 @@ ADDRESSES, APART, ARRAYS = range(3)
 DONE = -1
 # An output might overlap itself or another tensor, by a first look: nothing was run.
 MAY_OVERLAP = -2
+# An array does not look as it did: nothing was run.
+LOOKS_DIFFERENT = -3
