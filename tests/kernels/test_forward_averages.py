@@ -145,8 +145,8 @@ LIMITS: list[Use] = [
     LANES_ONLY | {"rows_kept": 1},
     LANES_ONLY | {"chunk": 16, "rows_kept": 0},
     ALONG_ROWS,
-    ALONG_ROWS | {"tile_along_rows": 5},
-    ALONG_ROWS | {"tile_along_rows": 16, "last_cache": 0},
+    ALONG_ROWS | {"tile": 1},
+    ALONG_ROWS | {"tile": 2, "last_cache": 0, "rows_kept": 0},
     ALONG_ROWS | {"last_cache": 0},
 ]
 
@@ -237,15 +237,16 @@ FIVE = {"kernel_size": 5, "padding": 2}
 @pytest.mark.parametrize(
     ("shape", "layout", "options", "kernel"),
     [
-        ((2, 8, 7, 47), "plain", FIVE, "pool_average"),
-        ((2, 8, 7, 48), "plain", FIVE, "pool_average_along_rows"),
-        ((1, 7, 7, 23), "plain", FIVE, "pool_average"),
-        ((1, 7, 7, 24), "plain", FIVE, "pool_average_along_rows"),
+        ((2, 8, 7, 130), "plain", FIVE, "pool_average"),
+        ((2, 8, 7, 131), "plain", FIVE, "pool_average_along_rows"),
+        ((1, 7, 7, 99), "plain", FIVE, "pool_average"),
+        ((1, 7, 7, 100), "plain", FIVE, "pool_average_along_rows"),
+        ((1, 1, 7, 7), "plain", FIVE, "pool_average_along_rows"),
         ((1, 1, 7, 24), "channels last", FIVE, "pool_average_along_rows"),
         ((1, 2, 7, 24), "channels last", {}, "pool_average_pixels"),
-        ((1, 7, 7, 24), "channels last", {"cube_math_type": 2}, "pool_average_along_rows"),
+        ((1, 4, 7, 40), "channels last", {"cube_math_type": 2}, "pool_average_along_rows"),
         ((1, 8, 7, 48), "channels last", {}, "pool_average_pixels"),
-        ((1, 8, 7, 48), "channels last", {"cube_math_type": 2}, "pool_average_along_rows"),
+        ((1, 8, 7, 48), "channels last", {"cube_math_type": 2}, "pool_average"),
         ((1, 8, 7, 48), "channels last", {"divisor_override": 2**25}, "pool_average"),
         ((2, 8, 7, 48), "plain", {"divisor_override": 2**25}, "pool_average"),
         ((2, 8, 7, 48), "plain", {"stride": 3}, "pool_average"),
