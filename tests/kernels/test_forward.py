@@ -80,6 +80,7 @@ SPREAD = [
 OF_MAXIMA: list[Use] = [
     {},
     {"last_cache": 0},
+    {"ways": ["usual windows", "channels last"]},
     {"ways": ["lanes"]},
     {"ways": ["lanes"], "chunk": 9, "tile": 3, "results": 1},
     {"ways": ["lanes"], "rows_kept": 1},

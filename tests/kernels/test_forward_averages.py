@@ -140,6 +140,7 @@ ALONG_ROWS: Use = {"ways": ["along rows"]}
 LIMITS: list[Use] = [
     {},
     {"last_cache": 0},
+    {"ways": ["usual windows"]},
     LANES_ONLY,
     LANES_ONLY | {"chunk": 9, "tile": 3, "results": 1},
     LANES_ONLY | {"rows_kept": 1},
@@ -251,7 +252,9 @@ FIVE = {"kernel_size": 5, "padding": 2}
         ((2, 8, 7, 48), "plain", {"divisor_override": 2**25}, "pool_average"),
         ((2, 8, 7, 48), "plain", {"stride": 3}, "pool_average"),
         ((2, 8, 7, 8), "plain", {}, "pool_average"),
-        ((2, 8, 7, 9), "plain", {}, "pool_average_k3s1"),
+        ((2, 8, 7, 9), "plain", {}, "pool_average"),
+        ((2, 8, 7, 10), "plain", {}, "pool_average_k3s1"),
+        ((1, 7, 7, 9), "plain", {}, "pool_average_k3s1"),
         ((2, 8, 7, 18), "plain", {"kernel_size": 2, "stride": 2, "padding": 0}, "pool_average_k2s2"),
         ((2, 8, 7, 18), "plain", {"kernel_size": 2, "stride": 2, "padding": 1}, "pool_average"),
         ((2, 8, 7, 20), "plain", {"stride": 2, "padding": 0, "ceil_mode": True}, "pool_average_k3s2"),
