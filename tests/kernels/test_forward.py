@@ -76,14 +76,17 @@ SPREAD = [
     ((4, 9, 5), (1, 1, 1)),
 ]
 # Past the caches. Eight planes at a time: chunks, tiles and results of a vector or two; rows that are made anew each
-# time.
+# time. Eight windows at a time, and tiles of as many.
 OF_MAXIMA: list[Use] = [
     {},
     {"last_cache": 0},
+    {"ways": ["usual windows", "channels last"]},
     {"ways": ["lanes"]},
     {"ways": ["lanes"], "chunk": 9, "tile": 3, "results": 1},
     {"ways": ["lanes"], "rows_kept": 1},
     {"ways": ["lanes"], "chunk": 16, "rows_kept": 0},
+    {"ways": ["along rows"]},
+    {"ways": ["along rows"], "tile": 1, "rows_kept": 0, "last_cache": 0},
 ]
 OF_PLACES: list[Use] = [*OF_MAXIMA, {"largest_plane": 3}]  # of 64 bits
 

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TypeVar
 
 from .record import (
+    ALONG_ROWS,
     FEW_WINDOWS,
     INTEGER_MAXIMA,
     LAYERS_IN_ONE_PASS,
@@ -104,7 +105,7 @@ _MODULES = {
     **dict.fromkeys(LAYERS_IN_ONE_PASS, "average.layers"),
     "pool_average": "forward.averages",
     "pool_average_pixels": "forward.pixels",
-    "pool_average_along_rows": "forward.along_rows",
+    **dict.fromkeys(ALONG_ROWS, "forward.along_rows"),
     **dict.fromkeys(WHOLE_PLANES, "forward.whole_planes"),
     **dict.fromkeys(USUAL_WINDOWS, "forward.usual_windows"),
     "pool_max": "forward.maxima",

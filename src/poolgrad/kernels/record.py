@@ -78,6 +78,9 @@ USUAL_WINDOWS = {
     for deep in (False, True)
 }
 
+# Windows along rows: what is pooled.
+ALONG_ROWS = tuple(f"{of}_along_rows" for of in ("pool_average", "pool_max", "pool_max_values"))
+
 # Maxima of integers: a kernel for each type.
 INTEGER_MAXIMA = {name: f"pool_max_{name}" for name in ("int8", "uint8", "int16", "uint16", "int32", "int64")}
 

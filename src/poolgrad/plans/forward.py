@@ -15,27 +15,25 @@ from ..base.windows import COUNT_ONE, FIXED, Axis, whole
 from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import layout_of
-from ..kernels.record import INTEGER_MAXIMA, LANES, LINE, READ_FLOATS, RECORD, USUAL_WINDOWS, WHOLE_PLANES
+from ..kernels.record import ALONG_ROWS, INTEGER_MAXIMA, LANES, LINE, READ_FLOATS, RECORD, USUAL_WINDOWS, WHOLE_PLANES
 from .average import MOVES, ROUNDINGS, Axes, axes_of, divisor_of, has_large_divisors
 from .limits import Limits, machine_limits
 from .plan import CODES, Plan, compute_dtype, parts_for, power_of_two
 from .ways import Booking, Need, Record, Way, choose
 
-# Rows of the input from this width on are averaged one plane after the other, with neighbours along W in vectors.
-# Measured against eight planes at a time: as fast on 40 columns, 0.7 to 0.9 of the time on 56, half of it on 112, and
-# longer on 28. With four planes 0.8 to 1.0 of it on 28 columns and 0.3 to 0.4 on 112; one plane 0.1 to 0.2 of it there.
-NARROWEST_ALONG_ROWS, NARROWEST_OF_FEW_PLANES, FEW_PLANES = 48, 24, LANES - 1
-# The longest kernels along W that they take, and the strides and rows of sums for which they pay.
-LONGEST_KERNEL_ALONG_ROWS, LARGEST_STRIDE_ALONG_ROWS, MOST_ROWS_ALONG = 1024, 2, 64
-# Columns of the widest rows that are pooled without tiles. The usual windows, from nine in a row on, take 0.3 to 0.9 of
-# the time of eight planes at a time, and up to 1.1 of it for maxima of 3 x 3 with a stride of 1 on 17 columns; one
-# plane takes a tenth.
+# Eight windows of a row at a time, one plane after the other, against eight planes at a time: these take so many times
+# the square root of the columns as long as one of those. Measured on 16 to 256 columns; with a stride of 1 windows are
+# neighbours in memory, and rows that wait for those of other layers wait in an eighth of the scratch.
+PLANES_BY_ROOT, WITH_LAYERS, SIDE_BY_SIDE = 0.42, 0.55, 0.7
+# Columns of the rows that eight windows hold at most.
+LONGEST_ALONG_ROWS = 2**14
+# Columns of the widest rows that are pooled without tiles. The usual windows take 0.3 to 0.9 of the time of eight
+# planes at a time; one plane takes a tenth.
 WIDEST_USUAL = 2**14
+# Windows that share rows keep so many times as many of them as others.
+ROWS_SHARED = 16
 # Rows of a plane that is pooled as a whole: what each of them gives is kept in scratch.
 MOST_ROWS_OF_A_PLANE = 2**14
-# So few planes of one channel each leave most lanes empty: maxima are found pixel by pixel in 0.3 to 0.9 of the time.
-# Of four planes lanes take a fifth of it.
-PLANES_AS_PIXELS = 2
 
 
 @dataclass(frozen=True)
@@ -227,15 +225,24 @@ def _longest_window(axis: Axis, dilation: int) -> int:
     return min(axis.size // max(axis.out, 1) + 2, axis.size)
 
 
-def _scratch(record: Record, pooling: Pooling, budget: int) -> tuple[int, int]:
-    """Tiles and slots, and the floats and integers that they take."""
+def _held_by(columns: Axis, windows: int) -> int:
+    """Numbers of a row of the input, and of the padding around it, that so many windows hold."""
+    if columns.rule == FIXED:
+        return (windows - 1) * columns.stride + columns.kernel
+    return min(windows * columns.size // columns.out + 2, columns.size)
+
+
+def _scratch(record: Record, pooling: Pooling, budget: int, windows: int = 1) -> tuple[int, int]:
+    """Tiles and slots, and the floats and integers that they take, if so many windows of a row are in a pixel."""
     axes, limits = pooling.axes, pooling.limits
     depth, rows, columns = axes
     layers, count = (_longest_window(a, int(record["dilation"][0][i])) for i, a in enumerate(axes[:2]))
-    tile, chunk = min(columns.out, limits.tile), min(columns.size, limits.chunk)
+    tile, staged = min(-(-columns.out // windows), limits.tile), min(columns.size, limits.chunk)
     if record["dense"]:
-        chunk = max(chunk, min(limits.chunk // columns.size, depth.size * rows.size) * columns.size)
-    kept = layers * count if layers * count <= limits.rows_kept else 0
+        staged = max(staged, min(limits.chunk // columns.size, depth.size * rows.size) * columns.size)
+    overlap = any(axis.rule == FIXED and axis.stride < axis.kernel for axis in axes[:2])
+    most = (ROWS_SHARED if overlap else 1) * limits.rows_kept
+    kept = layers * count if layers * count <= most else 0
     # A slot is found by the last bits of its row: as many follow each other as windows reach, from first to last.
     reach = [axis.kernel if axis.rule == FIXED else n for axis, n in zip(axes[:2], (layers, count), strict=True)]
     depth_slots, row_slots = (power_of_two(max(n, 1)) if kept else 1 for n in reach)
@@ -246,11 +253,15 @@ def _scratch(record: Record, pooling: Pooling, budget: int) -> tuple[int, int]:
         whole = record["dense_results"] and tile == columns.out
         return tile * max(limits.results // tile, 1) if whole else tile
 
-    def floats() -> int:
-        pixels = chunk + vectors * (longer() + (1 + depth_slots * row_slots) * tile)
-        return LANES * pixels + max(chunk, longer())
+    def chunk() -> int:
+        """Pixels of the input, with room for what is read behind them and four tables of the tile."""
+        return staged if windows == 1 else -(-_held_by(columns, windows * tile) // LANES) + 1
 
-    while floats() * itemsize > budget and tile > LANES:
+    def floats() -> int:
+        pixels = chunk() + vectors * (longer() + (1 + depth_slots * row_slots) * tile)
+        return LANES * pixels + max(chunk(), longer()) + (4 * LANES * tile if windows > 1 else 0)
+
+    while floats() * itemsize > budget and tile > LANES // windows:
         tile = -(-tile // 2)
     if floats() * itemsize > budget:  # windows whose rows lie far apart
         kept, depth_slots, row_slots = 0, 1, 1
@@ -258,10 +269,10 @@ def _scratch(record: Record, pooling: Pooling, budget: int) -> tuple[int, int]:
         several, row_slots = row_slots, power_of_two(rows.size)
         if floats() * itemsize > budget:
             row_slots = several
-    record["tile"], record["chunk"], record["batch"], record["longer"] = tile, chunk, kept, longer()
+    record["tile"], record["chunk"], record["batch"], record["longer"] = tile, chunk(), kept, longer()
     record["dense_results"] = record["dense_results"] and tile == columns.out
     record["depth_slots"], record["row_slots"] = depth_slots, row_slots
-    return floats(), 3 * tile + depth_slots * row_slots + max(kept, 2) + 3
+    return floats(), 3 * tile * windows + depth_slots * row_slots + max(kept, 2) + 3
 
 
 def _book_whole_planes(pooling: Pooling, record: Record) -> Booking:
@@ -278,44 +289,23 @@ def _book_whole_planes(pooling: Pooling, record: Record) -> Booking:
     return Booking(kernel, pooling.number_of_planes, 4 * pitch + staged)
 
 
-def _slots_along_rows(axes: Axes) -> tuple[int, int]:
-    """Slots for sums along W: as many rows follow each other as windows reach, from first to last."""
-    depth, rows = (power_of_two(max(_longest_window(axis, 1), 1)) for axis in axes[:2])
-    return depth, rows
-
-
-def _tile_along_rows(pooling: Pooling) -> tuple[int, int, int, int]:
-    """Windows of a tile; numbers of a row of sums, of a row of every so manieth element, and of a whole row."""
-    columns = pooling.axes[2]
-    tile = min(columns.out, pooling.limits.tile_along_rows)
-    # Sums are made in whole vectors, over as many neighbours as windows hold.
-    pitch = -(-tile // LANES) * LANES + LANES
-    wide = -(-(pitch + columns.kernel // columns.stride + 1) // LANES) * LANES + LANES
-    return tile, pitch, wide, max(tile * columns.stride + columns.kernel, pitch) + LANES
-
-
-def _numbers_along_rows(pooling: Pooling) -> tuple[int, int]:
-    """Floats and integers that tiles and slots take."""
-    columns, (depth_slots, row_slots) = pooling.axes[2], _slots_along_rows(pooling.axes)
-    _, pitch, wide, longer = _tile_along_rows(pooling)
-    floats = columns.stride * wide + longer + (4 + depth_slots * row_slots) * pitch
-    return floats, columns.kernel + depth_slots * row_slots + max(row_slots, 2)
-
-
-def _fits_along_rows(pooling: Pooling) -> bool:
-    floats, integers = _numbers_along_rows(pooling)
-    scratch = floats * np.dtype(pooling.compute).itemsize + 8 * integers
-    return scratch <= pooling.limits.total_budget // pooling.threads
+def _can_go_along_rows(pooling: Pooling) -> bool:
+    """Maxima are written as vectors only, and windows that hold nothing are another kernel's."""
+    results = zip(pooling.planes[1:], pooling.sizes[1:], strict=True)
+    runs = pooling.as_they_are and all(of.has_neighbours(size) for of, size in results)
+    alone = all(w.dilation == 1 for w in pooling.call.operator.windows(pooling.call))
+    averages = pooling.kernel == "pool_average"
+    return alone and (averages or (runs and not pooling.has_empty_windows))
 
 
 def _book_along_rows(pooling: Pooling, record: Record) -> Booking:
+    """One plane after the other, eight windows of a row at a time."""
     _move_rows(record, pooling)
-    target = pooling.tensors[1]
-    tile, record["pitch"], record["wide"], record["longer"] = _tile_along_rows(pooling)
-    record["tile"], (record["depth_slots"], record["row_slots"]) = tile, _slots_along_rows(pooling.axes)
+    record["dense"] = record["dense_results"] = 0
+    target, units = pooling.tensors[1], pooling.number_of_planes * pooling.rows_of_windows
     record["streaming"] = target.dtype.nbytes(target.count) >= pooling.limits.stream_from
-    units = pooling.number_of_planes * pooling.rows_of_windows
-    return Booking("pool_average_along_rows", units, *_numbers_along_rows(pooling))
+    floats, integers = _scratch(record, pooling, pooling.limits.budget(pooling.parts(units)), LANES)
+    return Booking(f"{pooling.kernel}_along_rows", units, floats, integers)
 
 
 def _has_rows(pooling: Pooling) -> bool:
@@ -349,6 +339,14 @@ def _has_usual_rows(pooling: Pooling) -> bool:
     return ends and columns.out > LANES and columns.size <= WIDEST_USUAL
 
 
+def _fills_vectors(pooling: Pooling) -> bool:
+    """Whether a row's windows fill their vectors, the last of which is laid back, well enough. Eight planes at a time
+    take 0.75 of the time for maxima of 3 x 3 on 9 columns, as long on 14, and again 0.75 to 0.9 of it on 17."""
+    columns, full = pooling.axes[2], pooling.number_of_planes >= LANES
+    least = 6 if columns.stride == 1 and pooling.kernel != "pool_average" else 5
+    return not full or columns.kernel == 2 or columns.out >= least * -(-columns.out // LANES)
+
+
 def _book_usual_windows(pooling: Pooling, record: Record) -> Booking:
     _move_rows(record, pooling)
     columns, results = pooling.axes[2], pooling.tensors[1:]
@@ -369,24 +367,35 @@ def _is_one_window(pooling: Pooling) -> bool:
     return pooling.as_they_are and whole and follow and source.is_dense(size)
 
 
-def _has_few_planes(pooling: Pooling) -> bool:
-    return pooling.number_of_planes <= FEW_PLANES
-
-
 def _is_best_by_pixels(pooling: Pooling) -> bool:
-    maxima = pooling.kernel != "pool_average"
-    return pooling.planes[0].shape[1] > 1 or (maxima and pooling.number_of_planes <= PLANES_AS_PIXELS)
+    """Whether channels side by side shall be pooled pixel by pixel, and not eight at a time by rows that windows share.
+    Estimates of the comparisons that either takes for a window: those of fewer than four vectors wait for each other,
+    and eight planes with fewer channels are read element by element. The better one is found in 96 of 100 random calls,
+    of which every tenth is not best by pixels; additions hardly wait, so averages always are."""
+    channels = pooling.planes[0].shape[1]
+    if channels == 1 or pooling.kernel == "pool_average":
+        return channels > 1
+    layers, rows, columns = (
+        min(a.kernel, a.size) if a.rule == FIXED else -(-a.size // a.out) + (a.size % a.out > 0) for a in pooling.axes
+    )
+    by_layers, by_rows, by_columns = (axis.size / axis.out for axis in pooling.axes)
+    made = min(by_layers * by_rows, layers * rows)  # rows of the input for each row of windows
+    unused = -(-channels // LANES) * LANES / channels
+    by_pixels = unused * (layers * rows * columns * (3 if channels < 4 * LANES else 1) + 2)
+    by_lanes = columns * made + layers * rows + 4 + made * by_columns * (12 if channels < LANES else 1)
+    return by_pixels <= 2.75 * by_lanes * (1 if channels < LANES else unused)
 
 
-def _is_wide(pooling: Pooling) -> bool:
-    """Whether rows are worth vectors of their own. Slots forget a layer before the next window needs it."""
+def _leaves_lanes_empty(pooling: Pooling) -> bool:
+    """Whether planes are so few, or so wide, that windows fill vectors better than planes do."""
     depth, _, columns = pooling.axes
-    if _has_few_planes(pooling):
-        return columns.size >= NARROWEST_OF_FEW_PLANES
-    return columns.size >= NARROWEST_ALONG_ROWS and _longest_window(depth, 1) == 1
+    root = SIDE_BY_SIDE if columns.rule == FIXED and columns.stride == 1 else PLANES_BY_ROOT
+    if _longest_window(depth, 1) > 1:
+        root = max(root, WITH_LAYERS)
+    groups = -(-pooling.number_of_planes // LANES)
+    return pooling.number_of_planes <= groups * root * math.sqrt(columns.size)
 
 
-OF_AVERAGES = Need[Pooling]("averages", lambda p: p.kernel == "pool_average")
 SMALL_DIVISORS = Need[Pooling]("divisors that the compute type holds", lambda p: not p.large_divisors)
 
 WAYS: tuple[Way[Pooling], ...] = (
@@ -398,18 +407,8 @@ WAYS: tuple[Way[Pooling], ...] = (
             Need("windows of 2 x 2, or 3 x 3 with strides of 1 or 2, alone or in several layers", _has_usual_windows),
             Need(f"more than {LANES} windows in a row, on at most {WIDEST_USUAL} columns", _has_usual_rows),
         ),
-        pays=(),
+        pays=(Need("windows that fill vectors, or few planes", _fills_vectors),),
         book=_book_usual_windows,
-    ),
-    Way(
-        "channels last",
-        legal=(
-            Need("channels side by side", lambda p: p.channels_side_by_side),
-            SMALL_DIVISORS,
-            Need("an element in every window", lambda p: not p.has_empty_windows),
-        ),
-        pays=(Need(f"more than one channel, or maxima of at most {PLANES_AS_PIXELS} planes", _is_best_by_pixels),),
-        book=_book_channels_last,
     ),
     Way(
         "whole planes",
@@ -425,24 +424,27 @@ WAYS: tuple[Way[Pooling], ...] = (
         book=_book_whole_planes,
     ),
     Way(
+        "channels last",
+        legal=(
+            Need("channels side by side", lambda p: p.channels_side_by_side),
+            SMALL_DIVISORS,
+            Need("an element in every window", lambda p: not p.has_empty_windows),
+        ),
+        pays=(Need("more than one channel, and windows that share few rows", _is_best_by_pixels),),
+        book=_book_channels_last,
+    ),
+    Way(
         "along rows",
         legal=(
-            OF_AVERAGES,
+            Need("averages, or maxima of floats", lambda p: f"{p.kernel}_along_rows" in ALONG_ROWS),
             SMALL_DIVISORS,
+            Need("no dilation, and of maxima rows that are runs of memory and hold elements", _can_go_along_rows),
             Need(
-                f"windows of one size, at most {LONGEST_KERNEL_ALONG_ROWS} wide",
-                lambda p: p.axes[2].rule == FIXED and p.axes[2].kernel <= LONGEST_KERNEL_ALONG_ROWS,
+                f"eight windows that hold at most {LONGEST_ALONG_ROWS} columns",
+                lambda p: _held_by(p.axes[2], LANES) <= LONGEST_ALONG_ROWS,
             ),
-            Need("scratch for its rows of sums", _fits_along_rows),
         ),
-        pays=(
-            Need(f"strides up to {LARGEST_STRIDE_ALONG_ROWS}", lambda p: p.axes[2].stride <= LARGEST_STRIDE_ALONG_ROWS),
-            Need(
-                f"at most {MOST_ROWS_ALONG} rows of sums",
-                lambda p: math.prod(_slots_along_rows(p.axes)) <= MOST_ROWS_ALONG,
-            ),
-            Need(f"rows of {NARROWEST_ALONG_ROWS} columns, {NARROWEST_OF_FEW_PLANES} of few planes", _is_wide),
-        ),
+        pays=(Need("planes that would leave lanes empty, or wide ones", _leaves_lanes_empty),),
         book=_book_along_rows,
     ),
     Way("lanes", legal=(), pays=(), book=_book_lanes),

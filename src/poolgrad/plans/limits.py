@@ -30,7 +30,6 @@ class Limits:
     tile: int = 1024
     results: int = 256
     rows_kept: int = 32
-    tile_along_rows: int = 4096
     rows_of_planes: int = 2048  # that are pooled as a whole, some at a time
     # Processors foresee pixels of few channels. Longer ones, of inputs that no cache of a core holds, are asked for so
     # many bytes ahead: windows of 4 over 188 channels take 0.55 of the time. Of windows of many pixels, and of pixels

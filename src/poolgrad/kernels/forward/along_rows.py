@@ -1,300 +1,371 @@
-"""Averages along the rows of one plane after the other: vectors hold neighbours along W.
+"""One plane after the other, with windows that are neighbours along W in the lanes of vectors: any windows, pooled
+along W, then H and D (rows.py), averages and maxima alike.
 
-A row of the input comes into scratch with zeros on both sides, which stand for the padding: what is added to a sum that
-begins at +0.0 does not change it if it is zero. Of strides each phase has a row of its own, so that all windows add up
-neighbours. These sums wait in slots for the windows along H and D that share them; the results are divided and written
-in the loop that adds them.
-
-The windows along W have one length; those along H and D are any. The order of additions is that of rows.py.
+A row of the input comes into scratch, between numbers that change nothing where windows begin or end in the padding.
+Eight windows with a stride of 1 are eight neighbours; of others four elements of each are loaded and turned in
+registers. Adaptive windows may differ in length: behind the end of the shorter ones stands what changes nothing.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..geometry import COLUMNS, DEPTH, ROWS, count_of
+from ...base.windows import FIXED
+from ..geometry import COLUMNS, DEPTH, ROWS, bounds_of, count_of
+from ..jit.few import (
+    store_few,
+    store_few_bfloats,
+    store_few_halves,
+    store_few_places_32,
+    store_few_places_64,
+)
 from ..jit.halves import load_bfloats, load_halves, store_bfloats, store_halves
 from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i64
-from ..jit.vectors import add, as_unit, divide, fence, load, multiply, read, splat, split, store, stream, write
-from ..record import BY_ELEMENTS, LANES, NOTHING, READ_BFLOATS, READ_FLOATS
-from ..rows import load_row, store_row
-from ..runtime.stopping import shall_stop
-from .rows import places_in_window
+from ..jit.places import (
+    larger,
+    larger_number,
+    moved,
+    moved_each,
+    of_longer,
+    splat_place,
+    store_places_32,
+    store_places_64,
+    write_place,
+)
+from ..jit.vectors import (
+    add,
+    as_unit,
+    divide,
+    fence,
+    itemsize,
+    load,
+    load_quads,
+    multiply,
+    splat,
+    store,
+    stream,
+    transpose_quads,
+    write,
+)
+from ..record import BY_ELEMENTS, INT32, LANES, NOTHING, READ_BFLOATS, READ_FLOATS
+from ..rows import copy_exactly, load_row, store_row
+from .averages import add_rows, set_zero
+from .lanes import QUAD, offset_of
+from .maxima import PIXEL, compare_rows, larger_rows, lowest, set_lowest, set_lowest_values
+from .rows import Scratch, pooling
 
 
-class Scratch(NamedTuple):
-    """One thread's working memory, as addresses."""
+class Tables(NamedTuple):
+    """Of the windows of a tile: where they begin, which of their elements is the first that is no padding, and how many
+    they have, all as places; and what they contribute to their divisors."""
 
-    phases: int  # a row of the input: every ``stride``-th element in a row of its own
-    plain: int  # a row as it lies, if it is no run of memory, or of the result
-    counts: int  # what the windows of a tile contribute to their divisors
-    divisors: int  # the same times what is known of the row
-    total: int  # sums over several layers
-    layer: int
-    kept: int  # sums along W, slot by slot
-    terms: int  # where the first window's elements stand, one by one
-    tags: int  # which row a slot keeps
-    rows: int  # the rows that are added
-
-
-class Tile(NamedTuple):
-    """Windows ``left`` to ``left + number`` of each row, and the elements of a row that they hold."""
-
-    left: int
-    number: int
-    begin: int
-    end: int
-    offset: int  # from where the first window begins, which may be in the padding
-
-
-@piece
-def carve(plan: Any, floats: int, integers: int) -> Scratch:
-    size = plan.itemsize
-    row = plan.pitch * size
-    plain = floats + plan.stride[COLUMNS] * plan.wide * size
-    counts = plain + plan.longer * size
-    tags = integers + 8 * plan.kernel[COLUMNS]
-    return Scratch(
-        floats,
-        plain,
-        counts,
-        counts + row,
-        counts + 2 * row,
-        counts + 3 * row,
-        counts + 4 * row,
-        integers,
-        tags,
-        tags + 8 * plan.depth_slots * plan.row_slots,
-    )
+    starts: int
+    clips: int
+    lengths: int
+    counts: int
 
 
 @inlined_piece
-def tile_of(plan: Any, left: int) -> Tile:
-    number, stride, pad = min(plan.tile, plan.out[COLUMNS] - left), plan.stride[COLUMNS], plan.pad[COLUMNS]
-    first = left * stride - pad
-    end = min(first + (number - 1) * stride + plan.kernel[COLUMNS], plan.size[COLUMNS])
-    return Tile(left, number, max(first, 0), end, max(first, 0) - first)
+def tables_of(plan: Any, scratch: Scratch) -> Tables:
+    step, at = plan.tile * LANES * plan.itemsize, scratch.tables
+    return Tables(at, at + step, at + 2 * step, at + 3 * step)
 
 
-@piece
-def prepare(plan: Any, tile: Tile, scratch: Scratch, unit: Any) -> None:
-    """Tables of a tile, and zeros around its rows."""
-    zero, stride, step = splat(unit), plan.stride[COLUMNS], plan.wide * plan.itemsize
-    for i in range(0, stride * plan.wide, LANES):
-        store(scratch.phases, i, zero)
-    for i in range(plan.pitch):
-        number = count_of(plan, COLUMNS, tile.left + i) if i < tile.number else 1
-        write(scratch.counts, i, as_unit(number, unit))
-    for j in range(plan.kernel[COLUMNS]):
-        write_i64(scratch.terms, 8 * j, scratch.phases + j % stride * step + j // stride * plan.itemsize)
+@inlined_piece
+def plane_alone(plan: Any, base: int, steps: Any, number: int) -> Any:
+    """Where the only plane of a group begins."""
+    return (base + number // plan.channels * steps[0] + number % plan.channels * steps[1],)
 
 
-def _stager(name: str, take: Any) -> Any:
+@inlined_piece
+def windows_in_tile(plan: Any, left: int, number: int) -> int:
+    """How many windows so many vectors stand for, from the ``left``-th vector on."""
+    return min(number * LANES, plan.out[COLUMNS] - left * LANES)
+
+
+def _tabulator(name: str, filler: Any) -> Any:
     @piece_named(name)
-    def stage(plan: Any, source: int, n: int, offset: int, phases: int, unit: Any) -> None:
-        """n neighbours, at least two vectors of them, to their phases: one or two."""
-        if plan.stride[COLUMNS] == 1:
-            last = n - LANES
-            for i in range(0, last, LANES):
-                store(phases, offset + i, take(source, i, unit))
-            store(phases, offset + last, take(source, last, unit))
-        else:
-            step = plan.wide * plan.itemsize
-            even, odd = phases + offset % 2 * step, phases + (offset + 1) % 2 * step
-            first, second, last = offset // 2, (offset + 1) // 2, n // 2 - LANES
-            for begin in range(0, last + LANES, LANES):
-                i = min(begin, last)  # the last vectors are laid back
-                one, other = split(take(source, 2 * i, unit), take(source, 2 * i + LANES, unit))
-                store(even, first + i, one)
-                store(odd, second + i, other)
+    def tabulate(plan: Any, left: int, number: int, scratch: Scratch, unit: Any) -> None:
+        """Tables of a tile, and what stands around its rows. A window that is not there is the last one again."""
+        tables, first = tables_of(plan, scratch), left * LANES
+        last = first + windows_in_tile(plan, left, number) - 1
+        origin = bounds_of(plan, COLUMNS, first)[0]
+        write_i64(scratch.known, 16, origin)
+        for i in range(plan.chunk):
+            store(scratch.staged, LANES * i, filler(unit))
+        for i in range(number * LANES):
+            start, stop = bounds_of(plan, COLUMNS, min(first + i, last))
+            write_i64(scratch.firsts, 8 * i, start - origin)
+            write_place(tables.starts, i, start, unit)
+            write_place(tables.clips, i, max(-start, 0), unit)
+            write_place(tables.lengths, i, stop - start, unit)
+            write(tables.counts, i, as_unit(count_of(plan, COLUMNS, min(first + i, last)), unit))
+            # Of eight windows the shortest and the longest.
+            group = 8 * (i // LANES)
+            least = stop - start if i % LANES == 0 else min(read_i64(scratch.stops, group), stop - start)
+            most = stop - start if i % LANES == 0 else max(read_i64(scratch.counts, group), stop - start)
+            write_i64(scratch.stops, group, least)
+            write_i64(scratch.counts, group, most)
 
-    return stage
+    return tabulate
 
 
-_stage_floats = _stager("along_rows_stage_floats", load)
-_stage_halves = _stager("along_rows_stage_halves", load_halves)
-_stage_bfloats = _stager("along_rows_stage_bfloats", load_bfloats)
+def _taker(name: str, take: Any) -> Any:
+    @piece_named(name)
+    def take_in(source: int, n: int, target: int, unit: Any) -> None:
+        """n neighbours, at least a vector of them; the last one is laid back."""
+        for i in range(0, n - LANES, LANES):
+            store(target, i, take(source, i, unit))
+        store(target, n - LANES, take(source, n - LANES, unit))
+
+    return take_in
+
+
+_take_halves, _take_bfloats = _taker("along_rows_halves", load_halves), _taker("along_rows_bfloats", load_bfloats)
 
 
 @piece
-def stage_one_by_one(plan: Any, plain: int, begin: int, n: int, offset: int, phases: int, unit: Any) -> None:
-    """Elements ``begin`` to n of a row in scratch, to phases of any number."""
-    stride, step = plan.stride[COLUMNS], plan.wide * plan.itemsize
-    for i in range(begin, n):
-        place = offset + i
-        write(phases + place % stride * step, place // stride, read(plain, i, unit))
-
-
-@piece
-def stage_row(plan: Any, row: int, tile: Tile, scratch: Scratch, unit: Any) -> None:
-    """What a tile holds of a row of the input, between its zeros."""
-    step, n, offset = plan.grad_steps[4], tile.end - tile.begin, tile.offset
-    source, nothing = row + tile.begin * step, n - n
-    whole = n if plan.stride[COLUMNS] == 1 else n - n % 2
-    if plan.reading == BY_ELEMENTS or plan.stride[COLUMNS] > 2 or n < 2 * LANES:
-        load_row(source, step, plan.code, plan.rounding, scratch.plain, n, unit)
-        if plan.stride[COLUMNS] > 2 or n < 2 * LANES:
-            stage_one_by_one(plan, scratch.plain, nothing, n, offset, scratch.phases, unit)
-            return
-        _stage_floats(plan, scratch.plain, n, offset, scratch.phases, unit)
-    elif plan.reading == READ_FLOATS:
-        _stage_floats(plan, source, n, offset, scratch.phases, unit)
+def take_row(plan: Any, source: int, n: int, target: int, unit: Any) -> None:
+    """n elements of a row of the input."""
+    if plan.reading == READ_FLOATS:
+        copy_exactly(target, source, n, unit)
+    elif plan.reading == BY_ELEMENTS or n < LANES:  # rows are widened by an addition, and -0.0 leaves zeros their signs
+        load_row(source, plan.grad_steps[4], plan.code, plan.rounding, target, n, -unit)
     elif plan.reading == READ_BFLOATS:
-        _stage_bfloats(plan, source, n, offset, scratch.phases, unit)
+        _take_bfloats(source, n, target, unit)
     else:
-        _stage_halves(plan, source, n, offset, scratch.phases, unit)
-    if whole < n:
-        last = scratch.plain + whole * plan.itemsize
-        load_row(source + whole * step, step, plan.code, plan.rounding, last, n - whole, unit)
-        stage_one_by_one(plan, scratch.plain, whole, n, offset, scratch.phases, unit)
+        _take_halves(source, n, target, unit)
 
 
-@piece
-def add_terms(target: int, terms: int, count: int, number: int, unit: Any) -> None:
-    """The sums of ``count`` neighbours along W, or of as many rows, and some overrun."""
-    first = read_i64(terms, 0)
-    if count == 3:
-        second, third = read_i64(terms, 8), read_i64(terms, 16)
-        for i in range(0, number, LANES):
-            store(target, i, add(add(load(first, i, unit), load(second, i, unit)), load(third, i, unit)))
-    elif count == 2:
-        second = read_i64(terms, 8)
-        for i in range(0, number, LANES):
-            store(target, i, add(load(first, i, unit), load(second, i, unit)))
-    else:
-        for i in range(0, number, LANES):
-            total = load(first, i, unit)
-            for j in range(1, count):
-                total = add(total, load(read_i64(terms, 8 * j), i, unit))
-            store(target, i, total)
+def _row_maker(name: str, filler: Any, begin: Any, look: Any, put: Any) -> Any:
+    """What pools a row along W. It is made of what changes nothing, what is known before the first element of a window
+    and after another one, and what puts down the results of eight windows."""
 
-
-def _finisher(name: str, put: Any) -> Any:
     @inlined_piece
-    def quotient(total: Any, divisors: int, i: int, unit: Any) -> Any:
-        """Adding +0.0 makes sums begin there."""
-        return divide(add(total, splat(unit)), load(divisors, i, unit))
+    def look_further(pooled: Any, value: Any, j: int, least: int, lengths: int, unit: Any) -> Any:
+        """Element j, which not all windows have."""
+        if j < least:
+            return look(pooled, value, j, unit)
+        return look(pooled, of_longer(load(lengths, 0, unit), j, value, filler(unit)), j, unit)
+
+    @inlined_piece
+    def side_by_side(at: int, group: int, length: int, tables: Tables, unit: Any) -> Any:
+        pooled = begin(tables, group, unit)
+        for j in range(length):
+            pooled = look(pooled, load(at, j, unit), j, unit)
+        return pooled
+
+    @inlined_piece
+    def four_side_by_side(at: int, group: int, length: int, tables: Tables, unit: Any) -> Any:
+        """Four vectors of windows at once: additions of one need not wait for those of another."""
+        one, two = begin(tables, group, unit), begin(tables, group + 1, unit)
+        three, four = begin(tables, group + 2, unit), begin(tables, group + 3, unit)
+        for j in range(length):
+            one, two = look(one, load(at, j, unit), j, unit), look(two, load(at, j + LANES, unit), j, unit)
+            three = look(three, load(at, j + 2 * LANES, unit), j, unit)
+            four = look(four, load(at, j + 3 * LANES, unit), j, unit)
+        return one, two, three, four
+
+    @inlined_piece
+    def apart(staged: int, group: int, least: int, most: int, scratch: Scratch, tables: Tables, unit: Any) -> Any:
+        firsts, size = scratch.firsts + 8 * LANES * group, itemsize(unit)
+        a, b = staged + read_i64(firsts, 0) * size, staged + read_i64(firsts, 8) * size
+        c, d = staged + read_i64(firsts, 16) * size, staged + read_i64(firsts, 24) * size
+        e, f = staged + read_i64(firsts, 32) * size, staged + read_i64(firsts, 40) * size
+        g, h = staged + read_i64(firsts, 48) * size, staged + read_i64(firsts, 56) * size
+        pooled, lengths, whole = begin(tables, group, unit), tables.lengths + LANES * group * size, least - least % QUAD
+        for j in range(0, most, QUAD):
+            pixels = transpose_quads(
+                (
+                    load_quads(a, e, j, unit),
+                    load_quads(b, f, j, unit),
+                    load_quads(c, g, j, unit),
+                    load_quads(d, h, j, unit),
+                )
+            )
+            if j < whole:
+                pooled = look(pooled, pixels[0], j, unit)
+                pooled = look(pooled, pixels[1], j + 1, unit)
+                pooled = look(pooled, pixels[2], j + 2, unit)
+                pooled = look(pooled, pixels[3], j + 3, unit)
+            else:
+                pooled = look_further(pooled, pixels[0], j, least, lengths, unit)
+                if j + 1 < most:
+                    pooled = look_further(pooled, pixels[1], j + 1, least, lengths, unit)
+                if j + 2 < most:
+                    pooled = look_further(pooled, pixels[2], j + 2, least, lengths, unit)
+                if j + 3 < most:
+                    pooled = look_further(pooled, pixels[3], j + 3, least, lengths, unit)
+        return pooled
 
     @piece_named(name)
-    def finish(target: int, rows: int, count: int, number: int, divisors: int, unit: Any) -> None:
-        """Averages, at least a vector of them: the sums of ``count`` rows, divided. The last vector is laid back."""
-        first = read_i64(rows, 0)
-        if count == 3:
-            second, third = read_i64(rows, 8), read_i64(rows, 16)
-            for begin in range(0, number, LANES):
-                i = min(begin, number - LANES)
-                total = add(add(load(first, i, unit), load(second, i, unit)), load(third, i, unit))
-                put(target, i, quotient(total, divisors, i, unit))
-        else:
-            for begin in range(0, number, LANES):
-                i = min(begin, number - LANES)
-                total = load(first, i, unit)
-                for j in range(1, count):
-                    total = add(total, load(read_i64(rows, 8 * j), i, unit))
-                put(target, i, quotient(total, divisors, i, unit))
+    def make_row(plan: Any, planes: Any, d: int, h: int, at: int, number: int, scratch: Scratch, unit: Any) -> None:
+        tables, row, origin = tables_of(plan, scratch), d * plan.size[ROWS] + h, read_i64(scratch.known, 16)
+        last = read_i64(scratch.firsts, 8 * (number * LANES - 1)) + read_i64(scratch.counts, 8 * (number - 1))
+        first, stop, size = max(origin, 0), min(origin + last, plan.size[COLUMNS]), plan.itemsize
+        source = planes[0] + d * plan.grad_steps[2] + h * plan.grad_steps[3] + first * plan.grad_steps[4]
+        take_row(plan, source, stop - first, scratch.staged + (first - origin) * size, unit)
+        place, group, step = row * plan.size[COLUMNS], h - h, LANES * size
+        if plan.rule[COLUMNS] == FIXED and plan.stride[COLUMNS] == 1:
+            while group < number:
+                here, length = scratch.staged + group * step, plan.kernel[COLUMNS]
+                if number - group >= 4:
+                    four = four_side_by_side(here, group, length, tables, unit)
+                    put(at, group, four[0], tables, place, unit)
+                    put(at, group + 1, four[1], tables, place, unit)
+                    put(at, group + 2, four[2], tables, place, unit)
+                    put(at, group + 3, four[3], tables, place, unit)
+                    group += 4
+                else:
+                    put(at, group, side_by_side(here, group, length, tables, unit), tables, place, unit)
+                    group += 1
+            return
+        for some in range(number):
+            least, most = read_i64(scratch.stops, 8 * some), read_i64(scratch.counts, 8 * some)
+            pooled = apart(scratch.staged, some, least, most, scratch, tables, unit)
+            put(at, some, pooled, tables, place, unit)
 
-    return finish
-
-
-_finish_floats = _finisher("along_rows_finish_floats", store)
-_stream_floats = _finisher("along_rows_stream_floats", stream)
-_finish_halves = _finisher("along_rows_finish_halves", store_halves)
-_finish_bfloats = _finisher("along_rows_finish_bfloats", store_bfloats)
-
-
-@inlined_piece
-def give_row(plan: Any, target: int, count: int, number: int, streaming: bool, scratch: Scratch, unit: Any) -> None:
-    """A row of the result from the rows in the table."""
-    if plan.writing == BY_ELEMENTS or number < LANES:
-        _finish_floats(scratch.plain, scratch.rows, count, number - number + max(number, LANES), scratch.divisors, unit)
-        store_row(target, plan.result_steps[4], plan.code, scratch.plain, number, unit)
-    elif streaming:
-        _stream_floats(target, scratch.rows, count, number, scratch.divisors, unit)
-    elif plan.writing == READ_FLOATS:
-        _finish_floats(target, scratch.rows, count, number, scratch.divisors, unit)
-    elif plan.writing == READ_BFLOATS:
-        _finish_bfloats(target, scratch.rows, count, number, scratch.divisors, unit)
-    else:
-        _finish_halves(target, scratch.rows, count, number, scratch.divisors, unit)
+    return make_row
 
 
-@inlined_piece
-def tabulate_layer(
-    plan: Any, plane: int, d: int, first: int, stop: int, tile: Tile, scratch: Scratch, unit: Any
-) -> None:
-    """Sums along W of some rows of a layer, made if no slot has them."""
-    for h in range(first, stop):
-        slot, tag = (d & plan.depth_slots - 1) * plan.row_slots + (h & plan.row_slots - 1), d * plan.size[ROWS] + h
-        at = scratch.kept + slot * plan.pitch * plan.itemsize
-        if read_i64(scratch.tags, 8 * slot) != tag:
-            write_i64(scratch.tags, 8 * slot, tag)
-            row = plane + d * plan.grad_steps[2] + h * plan.grad_steps[3]
-            stage_row(plan, row, tile, scratch, unit)
-            add_terms(at, scratch.terms, plan.kernel[COLUMNS], tile.number, unit)
-        write_i64(scratch.rows, 8 * (h - first), at)
+def _giver(name: str, put: Any, put_few: Any) -> Any:
+    @piece_named(name)
+    def give(target: int, step: int, source: int, pixel: int, n: int, unit: Any) -> None:
+        """n windows, whose vectors stand ``pixel`` numbers apart."""
+        whole = n - n % LANES
+        for i in range(0, whole, LANES):
+            put(target, i, load(source, i // LANES * pixel, unit))
+        if whole < n:
+            put_few(target + whole * step, n - whole, load(source, whole // LANES * pixel, unit))
+
+    return give
 
 
-@inlined_piece
-def sum_layers(plan: Any, plane: int, od: int, oh: int, tile: Tile, scratch: Scratch, unit: Any) -> int:
-    """The rows whose sum is a row of windows, in the table, and how many they are."""
-    layers_from, layers_to = places_in_window(plan, DEPTH, od)
-    first, stop = places_in_window(plan, ROWS, oh)
-    if layers_to - layers_from == 1:
-        tabulate_layer(plan, plane, layers_from, first, stop, tile, scratch, unit)
-        return stop - first
-    one = od - od + 1
-    for d in range(layers_from, layers_to):
-        tabulate_layer(plan, plane, d, first, stop, tile, scratch, unit)
-        into = scratch.total if d == layers_from else scratch.layer
-        add_terms(into, scratch.rows, stop - first, tile.number, unit)
-        write_i64(scratch.rows, 0, scratch.total)
-        write_i64(scratch.rows, 8, scratch.layer)
-        if d > layers_from:
-            add_terms(scratch.total, scratch.rows, one + one, tile.number, unit)
-    return one
+_give_floats = _giver("along_rows_give_floats", store, store_few)
+_stream_floats = _giver("along_rows_stream_floats", stream, store_few)
+_give_halves = _giver("along_rows_give_halves", store_halves, store_few_halves)
+_give_bfloats = _giver("along_rows_give_bfloats", store_bfloats, store_few_bfloats)
+_give_places_32 = _giver("along_rows_give_places_32", store_places_32, store_few_places_32)
+_give_places_64 = _giver("along_rows_give_places_64", store_places_64, store_few_places_64)
 
 
 @piece
-def scale_divisors(plan: Any, scale: int, scratch: Scratch, unit: Any) -> None:
-    factor = splat(as_unit(scale, unit))
-    for i in range(0, plan.pitch, LANES):
-        store(scratch.divisors, i, multiply(factor, load(scratch.counts, i, unit)))
+def give_numbers(plan: Any, planes: Any, unused: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any) -> None:
+    """A row of n vectors of windows."""
+    target = planes[0] + offset_of(plan, plan.result_steps, row, left * LANES)
+    step = plan.result_steps[4]
+    windows, pixel = windows_in_tile(plan, left, n), LANES * plan.vectors
+    if plan.writing == BY_ELEMENTS:
+        store_row(target, step, plan.code, scratch.results, windows, unit)
+    elif plan.writing == READ_BFLOATS:
+        _give_bfloats(target, step, scratch.results, pixel, windows, unit)
+    elif plan.writing != READ_FLOATS:
+        _give_halves(target, step, scratch.results, pixel, windows, unit)
+    elif plan.streaming and target % 16 == 0:
+        _stream_floats(target, step, scratch.results, pixel, windows, unit)
+    else:
+        _give_floats(target, step, scratch.results, pixel, windows, unit)
+
+
+@piece
+def give_averages(
+    plan: Any, planes: Any, unused: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any
+) -> None:
+    """Sums, divided by the exact integers that their windows count."""
+    counts, od, oh = tables_of(plan, scratch).counts, row // plan.out[ROWS], row % plan.out[ROWS]
+    scale = splat(as_unit(plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh), unit))
+    for i in range(0, n * LANES, LANES):
+        total = load(scratch.results, i, unit)
+        store(scratch.results, i, divide(total, multiply(scale, load(counts, i, unit))))
+    give_numbers(plan, planes, unused, row, left, n, scratch, unit)
+
+
+@piece
+def give_maxima(plan: Any, planes: Any, places: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any) -> None:
+    """Maxima and their places."""
+    give_numbers(plan, planes, places, row, left, n, scratch, unit)
+    target, step = places[0] + offset_of(plan, plan.index_steps, row, left * LANES), plan.index_steps[4]
+    there, windows = scratch.results + LANES * plan.itemsize, windows_in_tile(plan, left, n)
+    if plan.index_code == INT32:
+        _give_places_32(target, step, there, PIXEL, windows, unit)
+    else:
+        _give_places_64(target, step, there, PIXEL, windows, unit)
+
+
+def _of_numbers(first: Any, join: Any) -> tuple[Any, Any, Any]:
+    """What is known of windows whose numbers alone count."""
+
+    @inlined_piece
+    def begin(tables: Tables, group: int, unit: Any) -> Any:
+        return first(unit)
+
+    @inlined_piece
+    def look(pooled: Any, value: Any, j: int, unit: Any) -> Any:
+        return join(pooled, value)
+
+    @inlined_piece
+    def put(at: int, group: int, pooled: Any, tables: Tables, place: int, unit: Any) -> None:
+        store(at, LANES * group, pooled)
+
+    return begin, look, put
+
+
+@inlined_piece
+def _first_place(tables: Tables, group: int, unit: Any) -> Any:
+    return lowest(unit), load(tables.clips, LANES * group, unit)
+
+
+@inlined_piece
+def _look_at_place(best: Any, value: Any, j: int, unit: Any) -> Any:
+    return larger(best[0], best[1], value, splat_place(j, unit))
+
+
+@inlined_piece
+def _put_places(at: int, group: int, best: Any, tables: Tables, place: int, unit: Any) -> None:
+    """Places count from where their window begins: from now on, from the beginning of the plane."""
+    store(at, PIXEL * group, best[0])
+    store(at, PIXEL * group + LANES, moved(moved_each(best[1], load(tables.starts, LANES * group, unit)), place))
+
+
+def _pooling(name: str, filler: Any, of_windows: Any, pool_rows: Any, set_nothing: Any, give: Any) -> Any:
+    make_row, tabulate = _row_maker(f"{name}_row", filler, *of_windows), _tabulator(f"{name}_table", filler)
+    return pooling(name, make_row, pool_rows, set_nothing, give, tabulate, plane_alone, LANES)
+
+
+_average_rows = _pooling("averages_along_rows", splat, _of_numbers(splat, add), add_rows, set_zero, give_averages)
+_value_rows = _pooling(
+    "values_along_rows", lowest, _of_numbers(lowest, larger_number), larger_rows, set_lowest_values, give_numbers
+)
+_max_rows = _pooling(
+    "maxima_along_rows", lowest, (_first_place, _look_at_place, _put_places), compare_rows, set_lowest, give_maxima
+)
 
 
 def pool_average_along_rows(
     records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
 ) -> int:
     """Rows ``begin`` to ``end`` of the results, counted over planes, layers and rows."""
-    plan = records[0]
-    scratch, width, height, steps = carve(plan, floats, integers), plan.out[COLUMNS], plan.out[ROWS], plan.result_steps
-    per_plane, channels = plan.out[DEPTH] * height, plan.channels
-    # Rows of whole multiples of 16 bytes; the last vector is laid back by such a multiple, too.
-    offsets = result | steps[0] | steps[1] | steps[2] | steps[3] | width * plan.itemsize | plan.tile * plan.itemsize
-    streaming = plan.streaming and plan.writing == READ_FLOATS and offsets % 16 == 0
-    for left in range(0, width, plan.tile):
-        if shall_stop(plan, plan.tile, width, end - begin):
-            break
-        tile, row, scaled = tile_of(plan, left), begin, 0
-        prepare(plan, tile, scratch, unit)
-        while row < end:
-            stop = min(end, (row // per_plane + 1) * per_plane)
-            for slot in range(plan.depth_slots * plan.row_slots):
-                write_i64(scratch.tags, 8 * slot, NOTHING)
-            plane = row // per_plane
-            image, channel, od, oh = plane // channels, plane % channels, row % per_plane // height, row % height
-            source = x + image * plan.grad_steps[0] + channel * plan.grad_steps[1]
-            target = result + image * steps[0] + channel * steps[1] + left * steps[4]
-            while row < stop:
-                count = sum_layers(plan, source, od, oh, tile, scratch, unit)
-                scale = plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh)
-                if scale != scaled:
-                    scaled = scale
-                    scale_divisors(plan, scale, scratch, unit)
-                give_row(plan, target + od * steps[2] + oh * steps[3], count, tile.number, streaming, scratch, unit)
-                oh += 1
-                if oh == height:
-                    od, oh = od + 1, oh - height
-                row += 1
-    if streaming:
+    _average_rows(records[0], x, result, result, floats, integers, begin, end, unit)
+    if records[0].streaming:
+        fence()
+    return NOTHING
+
+
+def pool_max_values_along_rows(
+    records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+) -> int:
+    """The same of maxima."""
+    _value_rows(records[0], x, result, result, floats, integers, begin, end, unit)
+    if records[0].streaming:
+        fence()
+    return NOTHING
+
+
+def pool_max_along_rows(
+    records: Any, x: int, result: int, indices: int, floats: int, integers: int, begin: int, end: int, unit: Any
+) -> int:
+    """The same of maxima and their places."""
+    _max_rows(records[0], x, result, indices, floats, integers, begin, end, unit)
+    if records[0].streaming:
         fence()
     return NOTHING

@@ -12,8 +12,8 @@ from ..geometry import COLUMNS, DEPTH, ROWS, count_of
 from ..jit.memory import piece, read_i64
 from ..jit.vectors import add, as_unit, divide, load, read, splat, store, type_as, write
 from ..record import LANES, NOTHING
-from .lanes import Group, give_row, planes_of
-from .rows import Scratch, pooling
+from .lanes import give_row, offset_of
+from .rows import Scratch, lanes_pooling, row_setter, rows_joiner
 
 
 @piece
@@ -42,22 +42,7 @@ def add_columns(
         store(at, LANES * i, total)
 
 
-@piece
-def add_rows(target: int, count: int, number: int, scratch: Scratch, unit: Any) -> None:
-    """The sum of ``count`` rows that stand in a table."""
-    first = read_i64(scratch.rows, 0)
-    for i in range(0, LANES * number, LANES):
-        total = load(first, i, unit)
-        for j in range(1, count):
-            total = add(total, load(read_i64(scratch.rows, 8 * j), i, unit))
-        store(target, i, total)
-
-
-@piece
-def set_zero(at: int, number: int, unit: Any) -> None:
-    """Windows that hold nothing but padding."""
-    for i in range(0, LANES * number, LANES):
-        store(at, i, splat(unit))
+add_rows, set_zero = rows_joiner("add_rows", load, add, store, LANES), row_setter("set_zero", splat)
 
 
 @piece
@@ -74,18 +59,17 @@ def divide_sums(plan: Any, sums: int, scale: int, number: int, scratch: Scratch,
 
 @piece
 def give_averages(
-    plan: Any, group: Group, row: int, left: int, n: int, result: int, unused: int, scratch: Scratch, unit: Any
+    plan: Any, planes: Any, unused: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any
 ) -> None:
     steps, height, number = plan.result_steps, plan.out[ROWS], min(plan.tile, plan.out[COLUMNS] - left)
     for i in range(n // number):
         od, oh = (row + i) // height, (row + i) % height
         scale = plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh)
         divide_sums(plan, scratch.results + i * number * LANES * plan.itemsize, scale, number, scratch, unit)
-    offset = row // height * steps[2] + row % height * steps[3] + left * steps[4]
-    give_row(plan, planes_of(plan, result, steps, group), offset, scratch.results, n, scratch.edge, unit)
+    give_row(plan, planes, offset_of(plan, steps, row, left), scratch.results, n, scratch.edge, unit)
 
 
-_average_rows = pooling("pooled_averages", add_columns, add_rows, set_zero, give_averages)
+_average_rows = lanes_pooling("pooled_averages", add_columns, add_rows, set_zero, give_averages)
 
 
 def pool_average(records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any) -> int:

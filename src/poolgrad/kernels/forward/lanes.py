@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from numba import types
 
+from ..geometry import ROWS
 from ..jit.halves import (
     load_bfloats,
     load_halves,
@@ -60,8 +61,10 @@ def plane_of(plan: Any, base: int, steps: Any, group: Group, lane: int) -> int:
     return base + p // plan.channels * steps[0] + p % plan.channels * steps[1]
 
 
-@inlined_piece
-def planes_of(plan: Any, base: int, steps: Any, group: Group) -> Any:
+@piece
+def planes_of(plan: Any, base: int, steps: Any, number: int) -> Any:
+    """Where the planes of a group begin."""
+    group = group_of(plan, number)
     return (
         plane_of(plan, base, steps, group, 0),
         plane_of(plan, base, steps, group, 1),
@@ -72,6 +75,13 @@ def planes_of(plan: Any, base: int, steps: Any, group: Group) -> Any:
         plane_of(plan, base, steps, group, 6),
         plane_of(plan, base, steps, group, 7),
     )
+
+
+@inlined_piece
+def offset_of(plan: Any, steps: Any, row: int, left: int) -> int:
+    """From the beginning of a plane to window ``left`` of one of its rows of windows."""
+    height = plan.out[ROWS]
+    return row // height * steps[2] + row % height * steps[3] + left * steps[4]
 
 
 def lanes_taker(name: str, take: Any) -> Any:

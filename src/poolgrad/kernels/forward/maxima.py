@@ -11,16 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from ..geometry import COLUMNS, ROWS
+from ..geometry import COLUMNS
 from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i32, write_i64
 from ..jit.places import larger, larger_number, place_at, splat_place, store_places_32, store_places_64
 from ..jit.vectors import itemsize, load, splat, store, type_as
 from ..record import INT32, LANES, NOTHING
-from .lanes import Group, give_row, lanes_giver, pixels_giver, planes_of, take_row
-from .rows import Scratch, pooling
+from .lanes import give_row, lanes_giver, offset_of, pixels_giver, take_row
+from .rows import Scratch, lanes_pooling, row_setter, rows_joiner
 
 # A pixel: a vector of maxima, and one of their places.
 PIXEL = 2 * LANES
+
+
+@inlined_piece
+def lowest(unit: Any) -> Any:
+    """What every number takes over from."""
+    return splat(type_as(-math.inf, unit))
 
 
 @piece
@@ -42,7 +48,7 @@ def compare_columns(
         w, stop = read_i64(scratch.firsts, 8 * i), min(read_i64(scratch.stops, 8 * i), end)
         if w >= end:
             continue
-        best, place = splat(type_as(-math.inf, unit)), splat_place(base + w, unit)
+        best, place = lowest(unit), splat_place(base + w, unit)
         if w < begin:
             best, place = load(at, PIXEL * i, unit), load(at, PIXEL * i + LANES, unit)
             w += -(-(begin - w) // dilation) * dilation
@@ -54,24 +60,31 @@ def compare_columns(
         store(at, PIXEL * i + LANES, place)
 
 
-@piece
-def compare_rows(target: int, count: int, number: int, scratch: Scratch, unit: Any) -> None:
-    """The best of ``count`` rows that stand in a table."""
-    first = read_i64(scratch.rows, 0)
-    for i in range(0, PIXEL * number, PIXEL):
-        best, place = load(first, i, unit), load(first, i + LANES, unit)
-        for j in range(1, count):
-            row = read_i64(scratch.rows, 8 * j)
-            best, place = larger(best, place, load(row, i, unit), load(row, i + LANES, unit))
-        store(target, i, best)
-        store(target, i + LANES, place)
+@inlined_piece
+def _take_both(row: int, i: int, unit: Any) -> Any:
+    return load(row, i, unit), load(row, i + LANES, unit)
+
+
+@inlined_piece
+def larger_of_places(one: Any, other: Any) -> Any:
+    return larger(one[0], one[1], other[0], other[1])
+
+
+@inlined_piece
+def put_both(at: int, i: int, best: Any) -> None:
+    """Maxima, and behind them their places."""
+    store(at, i, best[0])
+    store(at, i + LANES, best[1])
+
+
+compare_rows = rows_joiner("compare_rows", _take_both, larger_of_places, put_both, PIXEL)
 
 
 @piece
 def set_lowest(at: int, number: int, unit: Any) -> None:
     """Windows that hold nothing but padding."""
     for i in range(0, PIXEL * number, PIXEL):
-        store(at, i, splat(type_as(-math.inf, unit)))
+        store(at, i, lowest(unit))
         store(at, i + LANES, splat(unit))
 
 
@@ -103,26 +116,20 @@ def give_places(plan: Any, planes: Any, offset: int, source: int, n: int, unit: 
 
 
 @piece
-def give_maxima(
-    plan: Any, group: Group, row: int, left: int, n: int, result: int, indices: int, scratch: Scratch, unit: Any
-) -> None:
-    steps, height = plan.result_steps, plan.out[ROWS]
-    od, oh = row // height, row % height
-    planes = planes_of(plan, result, steps, group)
-    offset = od * steps[2] + oh * steps[3] + left * steps[4]
-    give_row(plan, planes, offset, scratch.results, n, scratch.edge, unit)
-    steps = plan.index_steps
-    offset = od * steps[2] + oh * steps[3] + left * steps[4]
-    places = scratch.results + LANES * itemsize(unit)
-    give_places(plan, planes_of(plan, indices, steps, group), offset, places, n, unit)
+def give_maxima(plan: Any, planes: Any, places: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any) -> None:
+    give_row(plan, planes, offset_of(plan, plan.result_steps, row, left), scratch.results, n, scratch.edge, unit)
+    there = scratch.results + LANES * itemsize(unit)
+    give_places(plan, places, offset_of(plan, plan.index_steps, row, left), there, n, unit)
 
 
-_max_rows = pooling("pooled_maxima", compare_columns, compare_rows, set_lowest, give_maxima)
+_max_rows = lanes_pooling("pooled_maxima", compare_columns, compare_rows, set_lowest, give_maxima)
 
 
-def values_pooling(name: str, lowest: Any, larger_of: Any, take: Any, give: Any) -> Any:
-    """What makes rows of maxima alone; the windows have no dilation. It is made of what gives the least number of all,
-    the larger one in each lane, and moves rows of planes."""
+def values_pooling(
+    name: str, least: Any, larger_of: Any, pool_rows: Any, set_nothing: Any, take: Any, give: Any
+) -> Any:
+    """What makes rows of maxima alone; the windows have no dilation. It is made of what gives the least number of all
+    and the larger one in each lane, does the same with rows, and moves rows of planes."""
 
     @piece_named(f"{name}_columns")
     def compare(
@@ -142,46 +149,28 @@ def values_pooling(name: str, lowest: Any, larger_of: Any, take: Any, give: Any)
             w, stop = read_i64(scratch.firsts, 8 * i), min(read_i64(scratch.stops, 8 * i), end)
             if w >= end:
                 break
-            best = lowest(unit)
+            best = least(unit)
             if w < begin:
                 best, w = load(at, LANES * i, unit), begin
             for column in range(w - begin, stop - begin):
                 best = larger_of(best, load(staged, LANES * column, unit))
             store(at, LANES * i, best)
 
-    @piece_named(f"{name}_rows")
-    def compare_rows(target: int, count: int, number: int, scratch: Scratch, unit: Any) -> None:
-        """The best of ``count`` rows that stand in a table."""
-        first = read_i64(scratch.rows, 0)
-        for i in range(0, LANES * number, LANES):
-            best = load(first, i, unit)
-            for j in range(1, count):
-                best = larger_of(best, load(read_i64(scratch.rows, 8 * j), i, unit))
-            store(target, i, best)
-
-    @piece_named(f"{name}_nothing")
-    def set_nothing(at: int, number: int, unit: Any) -> None:
-        """Windows that hold nothing but padding."""
-        for i in range(0, LANES * number, LANES):
-            store(at, i, lowest(unit))
-
     @piece_named(f"{name}_given")
     def give_values(
-        plan: Any, group: Group, row: int, left: int, n: int, result: int, unused: int, scratch: Scratch, unit: Any
+        plan: Any, planes: Any, unused: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any
     ) -> None:
-        steps, height = plan.result_steps, plan.out[ROWS]
-        offset = row // height * steps[2] + row % height * steps[3] + left * steps[4]
-        give(plan, planes_of(plan, result, steps, group), offset, scratch.results, n, scratch.edge, unit)
+        offset = offset_of(plan, plan.result_steps, row, left)
+        give(plan, planes, offset, scratch.results, n, scratch.edge, unit)
 
-    return pooling(f"{name}_pooled", compare, compare_rows, set_nothing, give_values, take)
-
-
-@inlined_piece
-def _lowest(unit: Any) -> Any:
-    return splat(type_as(-math.inf, unit))
+    return lanes_pooling(f"{name}_pooled", compare, pool_rows, set_nothing, give_values, take)
 
 
-_value_rows = values_pooling("pool_max_values", _lowest, larger_number, take_row, give_row)
+larger_rows = rows_joiner("larger_rows", load, larger_number, store, LANES)
+set_lowest_values = row_setter("set_lowest_values", lowest)
+_value_rows = values_pooling(
+    "pool_max_values", lowest, larger_number, larger_rows, set_lowest_values, take_row, give_row
+)
 
 
 def pool_max_values(

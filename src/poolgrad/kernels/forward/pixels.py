@@ -25,7 +25,6 @@ from ..jit.few import (
 from ..jit.halves import load_bfloats, load_halves, store_bfloats, store_halves, stream_bfloats, stream_halves
 from ..jit.memory import inlined_piece, piece_named
 from ..jit.places import (
-    larger,
     larger_number,
     splat_place,
     store_places_32,
@@ -35,7 +34,8 @@ from ..jit.places import (
 )
 from ..jit.vectors import add, as_unit, divide, fence, load, prefetch, splat, store, stream
 from ..record import INT32, LANES, LINE, NOTHING, READ_BFLOATS, READ_FLOATS
-from .rows import places_in_window
+from .maxima import larger_of_places
+from .rows import join_fours, places_in_window
 
 # Vectors of channels at once; and how many columns a window has that is walked over in four rows at once: sums that
 # wait for each other would take four times as long.
@@ -149,18 +149,10 @@ def _four_vectors(first: Any, asks: bool) -> Any:
     return read
 
 
-def _join_fours(join: Any) -> Any:
-    @inlined_piece
-    def join_four(one: Any, other: Any) -> Any:
-        return join(one[0], other[0]), join(one[1], other[1]), join(one[2], other[2]), join(one[3], other[3])
-
-    return join_four
-
-
 def sums(first: Any, join: Any, several_rows: bool) -> Any:
     """What puts together all that a window holds, if ``first`` reads a pixel and ``join`` puts two together: along W,
     then H, then D."""
-    of_row, of_rows = _along_row(first, join, True), _along_row(_four_rows(first), _join_fours(join), False)
+    of_row, of_rows = _along_row(first, join, True), _along_row(_four_rows(first), join_fours(join), False)
 
     @inlined_piece
     def of_box(box: Box, c: int, unit: Any) -> Any:
@@ -184,7 +176,7 @@ def sums(first: Any, join: Any, several_rows: bool) -> Any:
 
 def maxima(first: Any, join: Any, several_rows: bool) -> Any:
     """The same where neighbours may be put together in any order. The first element is compared with itself, too."""
-    of_rows = _along_row(_four_rows(first), _join_fours(join), False)
+    of_rows = _along_row(_four_rows(first), join_fours(join), False)
 
     @inlined_piece
     def of_box(box: Box, c: int, unit: Any) -> Any:
@@ -221,9 +213,7 @@ def row_pooler(name: str, numbers: Numbers, walker: Any, reader: Any, join: Any,
     """What pools a row of windows, four vectors of channels at a time, or one, or one that is not full."""
     first, few = reader(numbers.load), reader(numbers.load_few)
     give, give_few = giver(numbers)
-    four_of_box, asking_of_box = (
-        walker(_four_vectors(first, asks), _join_fours(join), False) for asks in (False, True)
-    )
+    four_of_box, asking_of_box = (walker(_four_vectors(first, asks), join_fours(join), False) for asks in (False, True))
     one_of_box, few_of_box = walker(first, join, True), walker(few, join, True)
 
     @inlined_piece
@@ -364,11 +354,6 @@ def _place_giver(numbers: Numbers) -> Any:
     return give, giver(numbers.store_few, store_few_places_32, store_few_places_64)
 
 
-@inlined_piece
-def _larger_of_places(one: Any, other: Any) -> Any:
-    return larger(one[0], one[1], other[0], other[1])
-
-
 def _kernel(name: str, walker: Any, reader: Any, join: Any, giver: Any) -> Any:
     types = {
         "floats": Numbers(load, store, stream, load_few, store_few),
@@ -382,4 +367,4 @@ def _kernel(name: str, walker: Any, reader: Any, join: Any, giver: Any) -> Any:
 
 pool_average_pixels = _kernel("pool_average_pixels", sums, value_reader, add, _average_giver)
 pool_max_values_pixels = _kernel("pool_max_values_pixels", maxima, value_reader, larger_number, value_giver)
-pool_max_pixels = _kernel("pool_max_pixels", maxima, _place_reader, _larger_of_places, _place_giver)
+pool_max_pixels = _kernel("pool_max_pixels", maxima, _place_reader, larger_of_places, _place_giver)

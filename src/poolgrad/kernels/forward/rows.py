@@ -1,9 +1,10 @@
 """Rows of windows: how a row of the result comes from rows of the input, whatever is done with the numbers.
 
-Each row of the input is pooled along W, and such rows are pooled along H and D. The latest ones are kept in slots with
-tags, since neighbouring windows share them; if windows hold more rows than there are slots, each is made, used and
-forgotten. Rows that follow each other in memory are taken in several at a time, and results are given out likewise: a
-row of seven numbers alone would fill no vector.
+A pixel is a vector: the same element or window of eight planes (lanes.py), or eight windows that are neighbours along W
+(along_rows.py). Each row of the input is pooled along W, and such rows are pooled along H and D. The latest ones are
+kept in slots with tags, since neighbouring windows share them; if windows hold more rows than there are slots, each is
+made, used and forgotten. Rows of eight planes that follow each other in memory are taken in several at a time, and
+results are given out likewise: a row of seven numbers alone would fill no vector.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from typing import Any, NamedTuple
 
 from ..geometry import COLUMNS, DEPTH, ROWS, bounds_of, count_of
 from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i64
+from ..jit.vectors import store
 from ..record import LANES, NOTHING
 from ..runtime.stopping import shall_stop
-from .lanes import group_of, planes_of, take_row
+from .lanes import planes_of, take_row
 
 
 class Scratch(NamedTuple):
-    """One thread's working memory, as addresses. A pixel is a vector, or two of them: maxima and their places."""
+    """One thread's working memory, as addresses. Of maxima and their places a pixel is two vectors."""
 
     staged: int  # some rows of the input, or a chunk of one
     edge: int  # one plane's part of it
@@ -31,16 +33,19 @@ class Scratch(NamedTuple):
     tags: int  # which row a slot keeps
     rows: int  # the rows that are pooled together
     known: int  # which rows are staged, and the first column of a tile
+    tables: int  # of vectors, one for each eight windows along W
 
 
-@piece
-def carve(plan: Any, floats: int, integers: int) -> Scratch:
+@inlined_piece
+def carve(plan: Any, floats: int, integers: int, windows: int) -> Scratch:
+    """``windows`` of a row are in a pixel."""
     size, tile = plan.itemsize, plan.tile
     row, edge = tile * LANES * size * plan.vectors, floats + plan.chunk * LANES * size
     results = edge + max(plan.chunk, plan.longer) * size
     layer = results + plan.longer * LANES * size * plan.vectors
     kept = layer + row
-    tags = integers + 24 * tile
+    table = 8 * tile * windows
+    tags = integers + 3 * table
     rows = tags + 8 * plan.depth_slots * plan.row_slots
     return Scratch(
         floats,
@@ -49,11 +54,12 @@ def carve(plan: Any, floats: int, integers: int) -> Scratch:
         layer,
         kept,
         integers,
-        integers + 8 * tile,
-        integers + 16 * tile,
+        integers + table,
+        integers + 2 * table,
         tags,
         rows,
         rows + 8 * max(plan.batch, 2),
+        kept + plan.depth_slots * plan.row_slots * row,
     )
 
 
@@ -67,7 +73,7 @@ def places_in_window(plan: Any, axis: int, o: int) -> tuple[int, int]:
 
 
 @piece
-def tabulate_columns(plan: Any, left: int, number: int, scratch: Scratch) -> None:
+def tabulate_columns(plan: Any, left: int, number: int, scratch: Scratch, unit: Any) -> None:
     """Where the windows of a tile begin and stop, what they count, and the first column of all; with dilation it need
     not be the first window's."""
     write_i64(scratch.known, 16, plan.size[COLUMNS])
@@ -87,9 +93,65 @@ def first_reaching(stops: int, column: int, begin: int, number: int) -> int:
     return begin
 
 
-def pooling(name: str, pool_columns: Any, pool_rows: Any, set_nothing: Any, give: Any, take: Any = take_row) -> Any:
-    """What makes rows of results. It is made of functions that pool windows along W out of a chunk of a row, pool rows,
-    set a row to what windows without elements give, give rows of results out, and take rows of planes in."""
+def join_fours(join: Any) -> Any:
+    """What puts together four pairs of whatever ``join`` puts together one of."""
+
+    @inlined_piece
+    def join_four(one: Any, other: Any) -> Any:
+        return join(one[0], other[0]), join(one[1], other[1]), join(one[2], other[2]), join(one[3], other[3])
+
+    return join_four
+
+
+def rows_joiner(name: str, take: Any, join: Any, put: Any, pixel: int) -> Any:
+    """What pools rows of pixels of so many numbers each, four of these at once: additions of one need not wait for
+    those of another."""
+    join_four = join_fours(join)
+
+    @inlined_piece
+    def take_four(row: int, i: int, unit: Any) -> Any:
+        one, two = take(row, i, unit), take(row, i + pixel, unit)
+        return one, two, take(row, i + 2 * pixel, unit), take(row, i + 3 * pixel, unit)
+
+    @piece_named(name)
+    def pool_rows(target: int, count: int, number: int, scratch: Scratch, unit: Any) -> None:
+        """``count`` rows that stand in a table."""
+        first, end = read_i64(scratch.rows, 0), pixel * number
+        fours = end - end % (4 * pixel)
+        for i in range(0, fours, 4 * pixel):
+            four = take_four(first, i, unit)
+            for j in range(1, count):
+                four = join_four(four, take_four(read_i64(scratch.rows, 8 * j), i, unit))
+            put(target, i, four[0])
+            put(target, i + pixel, four[1])
+            put(target, i + 2 * pixel, four[2])
+            put(target, i + 3 * pixel, four[3])
+        for i in range(fours, end, pixel):
+            pooled = take(first, i, unit)
+            for j in range(1, count):
+                pooled = join(pooled, take(read_i64(scratch.rows, 8 * j), i, unit))
+            put(target, i, pooled)
+
+    return pool_rows
+
+
+def row_setter(name: str, value: Any) -> Any:
+    """What sets such a row to what windows give that hold nothing but padding."""
+
+    @piece_named(name)
+    def set_nothing(at: int, number: int, unit: Any) -> None:
+        for i in range(0, LANES * number, LANES):
+            store(at, i, value(unit))
+
+    return set_nothing
+
+
+def lanes_pooling(
+    name: str, pool_columns: Any, pool_rows: Any, set_nothing: Any, give: Any, take: Any = take_row
+) -> Any:
+    """What makes rows of results, of eight planes at a time. It is made of functions that pool windows along W out of a
+    chunk of a row, pool rows, set a row to what windows without elements give, give rows of results out, and take rows
+    of planes in."""
 
     @piece_named(f"{name}_staged_row")
     def stage(plan: Any, planes: Any, row: int, scratch: Scratch, unit: Any) -> int:
@@ -122,6 +184,22 @@ def pooling(name: str, pool_columns: Any, pool_rows: Any, set_nothing: Any, give
             low = first_reaching(scratch.stops, begin, low, number)
             pool_columns(plan, at, scratch.staged, begin, end, base, low, number, scratch, unit)
             begin = end
+
+    return pooling(name, make_row, pool_rows, set_nothing, give, tabulate_columns, planes_of, 1)
+
+
+def pooling(
+    name: str,
+    make_row: Any,
+    pool_rows: Any,
+    set_nothing: Any,
+    give: Any,
+    tabulate: Any,
+    find_planes: Any,
+    windows: int,
+) -> Any:
+    """The same, made of what pools a row of the input along W, tells of a tile's windows and where planes of a group
+    begin, and of how many windows of a row are in a pixel."""
 
     @piece_named(f"{name}_row_of_windows")
     def make_windows(
@@ -164,29 +242,30 @@ def pooling(name: str, pool_columns: Any, pool_rows: Any, set_nothing: Any, give
         plan: Any, x: int, result: int, indices: int, floats: int, integers: int, begin: int, end: int, unit: Any
     ) -> None:
         """Rows ``begin`` to ``end`` of the results, counted over groups of planes, layers and rows."""
-        height, width = plan.out[ROWS], plan.out[COLUMNS]
-        rows_per_group, scratch = plan.out[DEPTH] * height, carve(plan, floats, integers)
+        height, width = plan.out[ROWS], -(-plan.out[COLUMNS] // windows)
+        rows_per_group, scratch = plan.out[DEPTH] * height, carve(plan, floats, integers, windows)
         at_once = plan.longer // width if plan.dense_results else 1
         for left in range(0, width, plan.tile):
             if shall_stop(plan, plan.tile, width, end - begin):
                 break
             number, group, row = min(plan.tile, width - left), NOTHING, begin
-            tabulate_columns(plan, left, number, scratch)
+            tabulate(plan, left, number, scratch, unit)
             while row < end:
                 if row // rows_per_group != group:
                     group = row // rows_per_group
-                    of = group_of(plan, group)
-                    sources = planes_of(plan, x, plan.grad_steps, of)
+                    sources = find_planes(plan, x, plan.grad_steps, group)
+                    targets = find_planes(plan, result, plan.result_steps, group)
+                    places = find_planes(plan, indices, plan.index_steps, group)
                     write_i64(scratch.known, 0, 0)
                     write_i64(scratch.known, 8, 0)
                     for slot in range(plan.depth_slots * plan.row_slots):
                         write_i64(scratch.tags, 8 * slot, NOTHING)
-                some = min(at_once, end - row, (group + 1) * rows_per_group - row)
-                for i in range(some):
-                    od, oh = (row + i) % rows_per_group // height, (row + i) % height
-                    into = scratch.results + i * number * LANES * plan.itemsize * plan.vectors
-                    make_windows(plan, sources, od, oh, into, number, scratch, unit)
-                give(plan, of, row % rows_per_group, left, some * number, result, indices, scratch, unit)
+                inside = row - group * rows_per_group
+                some, into = min(at_once, end - row, rows_per_group - inside), scratch.results
+                for i in range(inside, inside + some):
+                    make_windows(plan, sources, i // height, i % height, into, number, scratch, unit)
+                    into += number * LANES * plan.itemsize * plan.vectors
+                give(plan, targets, places, inside, left, some * number, scratch, unit)
                 row += some
 
     return rows

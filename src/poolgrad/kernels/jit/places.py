@@ -36,6 +36,20 @@ def moved(builder: ir.IRBuilder, places: ir.Value, distance: ir.Value) -> ir.Val
     return builder.bitcast(builder.add(builder.bitcast(places, further.type), further), places.type)
 
 
+@instruction(lambda places, distances: places(places, places))
+def moved_each(builder: ir.IRBuilder, places: ir.Value, distances: ir.Value) -> ir.Value:
+    """Places, each of them further on by a distance of its own."""
+    kind = ir.VectorType(ir.IntType(width(places.type.element)), LANES)
+    return builder.bitcast(builder.add(*(builder.bitcast(of, kind) for of in (places, distances))), places.type)
+
+
+@instruction(lambda lengths, number, value, other: value(lengths, types.int64, value, value))
+def of_longer(builder: ir.IRBuilder, lengths: ir.Value, number: ir.Value, value: ir.Value, other: ir.Value) -> ir.Value:
+    """A vector where lengths, which are places, are greater than a number; elsewhere another one."""
+    least = _as_place(builder, number, lengths.type.element)
+    return builder.select(builder.icmp_signed("<", least, builder.bitcast(lengths, least.type)), value, other)
+
+
 @instruction(lambda places, first, step: places(places, types.int64, types.int64))
 def lanes_apart(builder: ir.IRBuilder, places: ir.Value, first: ir.Value, step: ir.Value) -> ir.Value:
     """Places that count from a place of each lane's own: ``first`` in the first lane, ``step`` further in each next."""
@@ -104,3 +118,11 @@ def place_at(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, unit: ir.Va
     bits = ir.IntType(width(unit.type))
     value = builder.load(pointer_to(builder, base, index, bits, bits), align=1)
     return builder.sext(value, _INT64) if bits.width == 32 else value
+
+
+@instruction(lambda base, index, place, unit: types.void(types.int64, types.int64, types.int64, unit))
+def write_place(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, place: ir.Value, unit: ir.Value) -> None:
+    """The same the other way."""
+    bits = ir.IntType(width(unit.type))
+    value = builder.trunc(place, bits) if bits.width == 32 else place
+    builder.store(value, pointer_to(builder, base, index, bits, bits), align=1)
