@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from ..base.tensor import Planes, Tensor, as_planes
-from ..base.windows import ADAPTIVE, COUNT_ONE, COUNT_PADDED, COUNT_VALID, FIXED, Axis, whole
+from ..base.windows import COUNT_ONE, COUNT_PADDED, COUNT_VALID, FIXED, Axis, whole
 from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import layout_of
@@ -33,6 +33,7 @@ from ..kernels.record import (
     WIDE_ROOM,
     FewWindows,
 )
+from . import average_times
 from .limits import Limits, machine_limits
 from .plan import CODES, Plan, compute_dtype, parts_for, power_of_two
 from .ways import Booking, Need, Record, Way, choose
@@ -57,29 +58,11 @@ MOVES = {
 LARGEST_SHUFFLED_STRIDE, MOST_TERMS = 4, 2048
 # Rows of gradients that are summed by blocks, in all layers; so many narrow tiles fit scratch for any number of parts.
 LONGEST_BLOCK = 256
-# Few windows roll in rows of such widths. Within the caches lanes take 1.05 to 3 times as long with strides of 1, 1.1
-# to 2.5 times with others if windows overlap, and as long on 44 columns if they touch. Beyond the caches they take 1.3
-# to 2.1 times as long on 16 columns and more of windows that touch.
-NARROWEST_OF_STRIDE_1, NARROWEST_OVERLAPPING, NARROWEST_TOUCHING, NARROWEST_BEYOND_CACHES = 16, 28, 44, 16
-# Layers of such rows are made in scratch and added up: with windows of 3 in 0.3 to 0.6 of the time that single rows
-# take. Lanes are as fast on 16 to 28 columns.
-NARROWEST_LAYERS = 24
-# Windows of 3 and a stride of 1 have rows of their own from such widths on: the next best way takes 1.07 to 1.13 times
-# as long (few windows), lanes are a tenth faster on narrower ones.
-NARROWEST_ROLLING = 11
-# Windows of 3 with a stride of 2 double rows of such widths: on 112 columns beyond the caches as fast as the next best
-# way, which takes 1.1 to 1.3 times as long otherwise.
-NARROWEST_DOUBLING = 24
 # A beginning of results is written into the caches if at most such a part of what is written is read: by some threads,
 # and by one alone.
 LITTLE_READ, LITTLE_READ_ALONE = 2, 6
-# Channels from which on pixels of windows that touch are written one by one. Six of them take 0.5 to 1.0 of the time of
-# rows, four 0.7 to 1.5 of it.
-FEWEST_CHANNELS = 5
 # Gradients that are read at once where each fills a plane.
 PLANES_AT_ONCE = 256
-# With fewer planes most lanes would work for nothing, which does not matter if there is little work.
-FEWEST_LANES, TINY = 3, 1 << 13
 
 Axes = tuple[Axis, Axis, Axis]
 
@@ -153,6 +136,30 @@ class Spreading:
     def rows(self) -> int:
         """Of the result."""
         return self.target.count // self.axes[2].size
+
+    @cached_property
+    def number_of_planes(self) -> int:
+        return self.target.count // math.prod(self.planes.spatial)
+
+    @cached_property
+    def side_by_side(self) -> bool:
+        """Whether the channels of a pixel are. A single one is laid out as without channels."""
+        itemsize = self.target.dtype.itemsize
+        return self.planes.shape[1] > 1 and self.gradients.steps[1] == self.planes.steps[1] == itemsize
+
+    @cached_property
+    def has_streams(self) -> bool:
+        """Whether to sum all columns' windows at once: for fixed windows of small strides. Long sums are put together
+        in another order then, which no limit may change."""
+        axis = self.axes[2]
+        largest = self.limits.shuffled_stride if _is_short(axis) else LARGEST_SHUFFLED_STRIDE
+        return axis.rule == FIXED and axis.stride <= largest and axis.terms <= MOST_TERMS
+
+    @cached_property
+    def quickest(self) -> str:
+        """The way that takes the least time, by estimate."""
+        legal = [way for way in WAYS if way.name in TIMES and not way.lacks(self)]
+        return min(legal, key=lambda way: TIMES[way.name](self)).name
 
     @property
     def has_layers(self) -> bool:
@@ -240,10 +247,6 @@ def _book_whole_planes(views: Spreading, record: Record) -> Booking:
     return Booking("average_whole_planes", source.count, 2 * PLANES_AT_ONCE + LANES, PLANES_AT_ONCE)
 
 
-def _are_side_by_side(views: Spreading) -> bool:
-    return views.gradients.steps[1] == views.planes.steps[1] == views.target.dtype.itemsize
-
-
 def _book_touching_pixels(views: Spreading, record: Record) -> Booking:
     """All channels of a pixel together, without scratch."""
     record["writing"], target = MOVES[views.target.dtype], views.target
@@ -274,12 +277,6 @@ def _book_channels_last(views: Spreading, record: Record) -> Booking:
     floats = pitch * pixel + wide * math.prod(slots) + ROOM
     integers = 3 * tile + math.prod(slots) + LONGEST_TABLE + math.prod(slots)
     return Booking("average_channels_last", target.count // (axes[2].size * channels), floats, integers)
-
-
-def _is_best_by_pixels(views: Spreading) -> bool:
-    """Rows of few channels and even windows take 0.5 to 0.7 of the time by few windows."""
-    channels = views.planes.shape[1]
-    return channels >= LANES or (channels > 1 and views.axes[2].rule == ADAPTIVE)
 
 
 def _pitch_of_pixels(columns: Axis, tile: int, channels: int) -> int:
@@ -415,17 +412,6 @@ def _fits_few_windows(views: Spreading) -> bool:
     return floats * views.itemsize + 8 * integers <= views.budget(views.rows)
 
 
-def _is_wide_for_few_windows(views: Spreading) -> bool:
-    columns = views.axes[2]
-    if views.has_layers:
-        return columns.size >= NARROWEST_LAYERS
-    if columns.stride == 1:
-        return columns.size >= NARROWEST_OF_STRIDE_1
-    if columns.terms > 1:
-        return columns.size >= NARROWEST_OVERLAPPING
-    return columns.size >= (NARROWEST_BEYOND_CACHES if views.streaming else NARROWEST_TOUCHING)
-
-
 def _book_few_windows(views: Spreading, record: Record) -> Booking:
     _, rows, columns = views.axes
     chunk, pitch, floats, integers = _few_windows_scratch(views)
@@ -464,42 +450,28 @@ def _in_layers(name: str, views: Spreading, record: Record, floats: int, integer
     return Booking(name, views.rows // views.axes[0].size, in_all, integers_in_all)
 
 
-def _number_of_planes(views: Spreading) -> int:
-    return views.target.count // math.prod(views.planes.spatial)
-
-
 def _are_planes_of_short_sums(views: Spreading) -> bool:
     size = views.target.dtype.itemsize
     dense = views.gradients.is_dense(size) and views.planes.is_dense(size)
     return dense and _is_short(views.axes[2]) and not _has_blocks(views.axes) and bool(views.reading)
 
 
-def _fits_small_planes(most: Callable[[Spreading, int], int]) -> Callable[[Spreading], bool]:
-    """Whether eight planes take no more scratch than that, of so many parts."""
-
-    def fits(views: Spreading) -> bool:
-        parts = views.parts(-(-_number_of_planes(views) // LANES))
-        return _small_planes_scratch(views.axes)[0] * views.itemsize <= most(views, parts)
-
-    return fits
-
-
-def _has_planes_for_lanes(views: Spreading) -> bool:
-    enough = _number_of_planes(views) >= FEWEST_LANES or _small_planes_scratch(views.axes)[0] <= TINY
-    return enough and 3 * views.parts(-(-_number_of_planes(views) // LANES)) >= views.parts(views.rows)
+def _fits_small_planes(views: Spreading) -> bool:
+    parts = views.parts(-(-views.number_of_planes // LANES))
+    return _small_planes_scratch(views.axes)[0] * views.itemsize <= views.limits.total_budget // parts
 
 
 def _book_small_planes(views: Spreading, record: Record) -> Booking:
     """Eight at a time: lanes are worked on together, so a part of fewer would gain nothing."""
     if views.gradients.is_stack() and views.planes.is_stack():
         record["channels"] = 0
-    return Booking("average_small_planes", _number_of_planes(views), *_small_planes_scratch(views.axes), grain=LANES)
+    return Booking("average_small_planes", views.number_of_planes, *_small_planes_scratch(views.axes), grain=LANES)
 
 
 def _book_rows(views: Spreading, record: Record) -> Booking:
     """Any tensors: row by row."""
     axes, limits = views.axes, views.limits
-    streams = _has_streams(axes[2], limits)
+    streams = views.has_streams
     terms = axes[2].terms if streams else 0
     block = axes[1].terms if _has_blocks(axes) else 0
     sums = axes[0].longest_run * (block + 1) if block else 0
@@ -607,13 +579,6 @@ def _is_short(axis: Axis) -> bool:
     return (axis.terms if axis.rule == FIXED else axis.longest_run) <= MOST_DIRECT_TERMS
 
 
-def _has_streams(axis: Axis, limits: Limits) -> bool:
-    """Whether to sum all columns' windows at once: for fixed windows of small strides. Long sums are put together in
-    another order then, which no limit may change."""
-    largest = limits.shuffled_stride if _is_short(axis) else LARGEST_SHUFFLED_STRIDE
-    return axis.rule == FIXED and axis.stride <= largest and axis.terms <= MOST_TERMS
-
-
 def _has_blocks(axes: Axes) -> bool:
     """Whether to sum rows by blocks: where fixed windows are long along H. The slots of all layers must always fit."""
     depth, rows, _ = axes
@@ -622,6 +587,22 @@ def _has_blocks(axes: Axes) -> bool:
 
 LAID_IN_ROWS = Need[Spreading]("rows of results that are runs of memory", lambda v: bool(v.writing))
 IN_ONE_PASS = Need[Spreading]("float rows and windows that all count the same", _goes_in_one_pass)
+
+
+# Ways between which estimates decide.
+TIMES: dict[str, Callable[[Spreading], float]] = {
+    "touching pixels": average_times.of_touching_pixels,
+    "channels last": average_times.of_channels_last,
+    "k3s1": average_times.of_usual_windows,
+    "stride 2": average_times.of_usual_windows,
+    "few windows": average_times.of_few_windows,
+    "small planes": average_times.of_small_planes,
+    "rows": average_times.of_rows,
+}
+
+
+def _if_quickest(way: str) -> tuple[Need[Spreading], ...]:
+    return (Need("less time than any other way, by estimate", lambda v: v.quickest == way),)
 
 
 def _scratch(fits: Callable[[Spreading], bool]) -> Need[Spreading]:
@@ -642,21 +623,21 @@ WAYS: tuple[Way[Spreading], ...] = (
     Way(
         "touching pixels",
         legal=(
-            Need("channels side by side", _are_side_by_side),
+            Need("channels side by side", lambda v: v.side_by_side),
             Need("at most one window over an element", lambda v: all(axis.longest_run == 1 for axis in v.axes)),
             Need("gradients that are divided as they are", lambda v: v.as_they_are),
         ),
-        pays=(Need(f"{FEWEST_CHANNELS} channels", lambda v: v.planes.shape[1] >= FEWEST_CHANNELS),),
+        pays=_if_quickest("touching pixels"),
         book=_book_touching_pixels,
     ),
     Way(
         "channels last",
         legal=(
-            Need("channels side by side", _are_side_by_side),
+            Need("channels side by side", lambda v: v.side_by_side),
             # Long sums are put together where columns are single numbers, and only there; bits must not differ.
             Need(f"at most {MOST_DIRECT_TERMS} windows over an element", lambda v: all(map(_is_short, v.axes))),
         ),
-        pays=(Need(f"{LANES} channels, or more than one in windows of different sizes", _is_best_by_pixels),),
+        pays=_if_quickest("channels last"),
         book=_book_channels_last,
     ),
     Way(
@@ -667,7 +648,7 @@ WAYS: tuple[Way[Spreading], ...] = (
             IN_ONE_PASS,
             _scratch(_fits_one_pass(_k3s1_scratch)),
         ),
-        pays=(Need(f"{NARROWEST_ROLLING} columns", lambda v: v.axes[2].size >= NARROWEST_ROLLING),),
+        pays=_if_quickest("k3s1"),
         book=_book_k3s1,
     ),
     Way(
@@ -678,7 +659,7 @@ WAYS: tuple[Way[Spreading], ...] = (
             IN_ONE_PASS,
             _scratch(_fits_one_pass(_stride2_scratch)),
         ),
-        pays=(Need(f"{NARROWEST_DOUBLING} columns", lambda v: v.axes[2].size >= NARROWEST_DOUBLING),),
+        pays=_if_quickest("stride 2"),
         book=_book_stride2,
     ),
     Way(
@@ -693,28 +674,16 @@ WAYS: tuple[Way[Spreading], ...] = (
             Need("rows that vectors of windows cover", _fill_vectors),
             _scratch(_fits_few_windows),
         ),
-        pays=(
-            Need(
-                f"{NARROWEST_OF_STRIDE_1} columns, {NARROWEST_OVERLAPPING} with larger strides, {NARROWEST_LAYERS} of "
-                f"layers, {NARROWEST_TOUCHING} of windows that touch, {NARROWEST_BEYOND_CACHES} beyond the caches",
-                _is_wide_for_few_windows,
-            ),
-        ),
+        pays=_if_quickest("few windows"),
         book=_book_few_windows,
     ),
     Way(
         "small planes",
         legal=(
             Need("planes that are runs of memory, of short sums", _are_planes_of_short_sums),
-            _scratch(_fits_small_planes(lambda v, parts: v.limits.total_budget // parts)),
+            _scratch(_fits_small_planes),
         ),
-        pays=(
-            Need(
-                "eight planes that stay in the second-level cache",
-                _fits_small_planes(lambda v, _: v.limits.second_cache),
-            ),
-            Need("enough planes for lanes and threads", _has_planes_for_lanes),
-        ),
+        pays=_if_quickest("small planes"),
         book=_book_small_planes,
     ),
     Way("rows", legal=(), pays=(), book=_book_rows),
