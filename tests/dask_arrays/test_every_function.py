@@ -199,6 +199,23 @@ def test_refused_kindly(call: Any, kind: Any, words: str) -> None:
         call()
 
 
+@pytest.mark.parametrize(
+    ("spoil", "came"),
+    [
+        (lambda chunk: chunk[:, :1], "float32 of shape (2, 1, 8, 8)"),
+        (lambda chunk: chunk.astype(np.float64), "float64 of shape (2, 2, 8, 8)"),
+        (lambda chunk: chunk.astype(">f4"), ">f4 of shape (2, 2, 8, 8)"),
+        (lambda chunk: chunk[0, 0, 0, 0], "float32 of shape ()"),
+    ],
+)
+def test_chunks_that_are_not_as_told(spoil: Any, came: str) -> None:
+    """Only tasks can find that out; they never compute on such a chunk."""
+    x = da.ones((4, 2, 8, 8), chunks=(2, 2, 8, 8), dtype=np.float32).map_blocks(spoil, meta=np.empty((0,) * 4, "f4"))
+    with pytest.raises(ValueError, match=r"x\[.*\] must be float32 of shape \(2, 2, 8, 8\)") as caught:
+        poolgrad.avg_pool2d(x, 2).compute()
+    assert f"what came is {came}. " in str(caught.value)
+
+
 def test_a_bad_index_names_its_place_in_the_whole_array() -> None:
     x = np.random.default_rng(0).standard_normal((5, 6, 9, 9)).astype(np.float32)
     values, indices = poolgrad.max_pool2d_with_indices(x, 2)

@@ -22,6 +22,7 @@ from poolgrad.blocks.calls import Block
 
 X = np.random.default_rng(0).standard_normal((10, 4, 33, 41)).astype(np.float32)
 NUMBERS = ("--kernel-size", "3", "--stride", "2", "--padding", "1")
+POOL = ("run", "AvgPool2d", *NUMBERS, "-o", "y.zarr")
 KINDS = {
     "v3": {"zarr_format": 3},
     "v2": {"zarr_format": 2},
@@ -113,6 +114,38 @@ def test_bfloat16_through_dask() -> None:
     assert open_store("y.zarr", dtype="bfloat16")[...].tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_the_other_byte_order(version: int) -> None:
+    """Of what is read, and of an ``out``; also of bits."""
+    x = stored(X.astype(">f4"), zarr_format=version)
+    command("run", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "-o", "y.zarr")
+    expected = poolgrad.avg_pool2d(X, 3, 2, 1)
+    assert np.array_equal(zarr.open_array("y.zarr")[...], expected)
+    out = stored(np.zeros(expected.shape, ">f4"), "out.zarr", zarr_format=version)
+    poolgrad.avg_pool2d(x, 3, 2, 1, out=out)
+    assert np.array_equal(zarr.open_array("out.zarr")[...], expected)
+    bits = X.astype(ml_dtypes.bfloat16)
+    marked = {"zarr_format": version, "attributes": {BITS_OF: "bfloat16"}}
+    swapped = stored(bits.view(np.uint16).astype(">u2"), "bits.zarr", **marked)
+    out = stored(np.zeros(expected.shape, ">u2"), "pooled.zarr", **marked)
+    poolgrad.avg_pool2d(swapped, 3, 2, 1, out=out)
+    assert open_store("pooled.zarr")[...].tobytes() == poolgrad.avg_pool2d(bits, 3, 2, 1).tobytes()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_an_array_in_a_group(version: int) -> None:
+    zarr.create_group("g.zarr", zarr_format=version).create_group("deep")
+    assert "g.zarr is a Zarr group without arrays" in command(*POOL, "--x", "g.zarr", expect=2).stderr
+    stored(path="g.zarr/deep/x", zarr_format=version)
+    said = command(*POOL, "--x", "g.zarr", expect=2).stderr
+    assert "g.zarr is a Zarr group; give one of its arrays, such as g.zarr/deep/x" in said
+    command(*POOL, "--x", "g.zarr/deep/x")
+    assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(X, 3, 2, 1))
+    assert "g.zarr/deep/no: there is no such store" in command(*POOL, "--x", "g.zarr/deep/no", expect=2).stderr
+    chunk_files("g.zarr/deep/x")[0].unlink()
+    assert "g.zarr/deep/x lacks 1 of its" in command(*POOL, "--x", "g.zarr/deep/x", expect=2).stderr
+
+
 # ---- damaged stores --------------------------------------------------------------------------------------------------
 
 
@@ -195,7 +228,7 @@ def test_an_unfinished_result_is_marked(monkeypatch: pytest.MonkeyPatch) -> None
     [
         (lambda: None, "x.zarr: there is no such store; expected a directory"),
         (lambda: Path("x.zarr").mkdir(), "x.zarr is no Zarr array of version 2 or 3"),
-        (lambda: zarr.open_group("x.zarr", mode="w"), "x.zarr is no Zarr array of version 2 or 3"),
+        (lambda: zarr.open_group("x.zarr", mode="w"), "x.zarr is a Zarr group without arrays"),
         (lambda: (stored(), Path("x.zarr/zarr.json").write_text("{")), "x.zarr is no Zarr array of version 2 or 3"),
         (lambda: stored(X.astype(np.int32)), "expected dtype"),
         (lambda: stored(X[0, 0], chunks=(16, 24)), "rank"),

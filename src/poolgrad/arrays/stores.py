@@ -2,7 +2,8 @@
 
 A chunk that is missing means the fill value, as Zarr has it; or a copy was broken off, and nobody can tell which. So a
 store that lacks chunks is refused unless somebody says that they are meant. What is written here has all of its chunks,
-also those of zeros. bfloat16, which Zarr does not have, is kept as uint16 with an attribute that says so.
+also those of zeros. bfloat16, which Zarr does not have, is kept as uint16 with an attribute that says so. Numbers come
+in the byte order of this machine, whatever the store's is.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import BFLOAT16, BadFile, numpy_dtype
+from .files import BFLOAT16, SUFFIXES, BadFile, numpy_dtype
 
 SUFFIX = ".zarr"
 # Attributes: of bits that are bfloat16, and of results that are not complete.
@@ -35,18 +36,19 @@ class Stored:
         # What is written at once: a shard where there are any.
         self.chunks: tuple[int, ...] = tuple(getattr(array, "shards", None) or array.chunks)
         self._bits = bfloat16 or array.attrs.get(BITS_OF) == BFLOAT16.name
-        self.dtype: np.dtype[Any] = BFLOAT16 if self._bits else array.dtype
+        self._native: np.dtype[Any] = array.dtype.newbyteorder("=")
+        self.dtype: np.dtype[Any] = BFLOAT16 if self._bits else self._native
         if self._bits and array.dtype.name not in ("uint16", "int16"):
             raise BadFile(f"{self.name} holds {array.dtype.name}, and not bfloat16, whose bits are uint16")
 
     def __getitem__(self, part: Any) -> NDArray[Any]:
         with self._telling("read", part):
-            found = np.asarray(self.array[part])
+            found = np.asarray(self.array[part], self._native)
         return found.view(BFLOAT16) if self._bits else found
 
     def __setitem__(self, part: Any, values: NDArray[Any]) -> None:
         with self._telling("written", part):
-            self.array[part] = values.view(self.array.dtype) if self._bits else values
+            self.array[part] = values.view(self._native) if self._bits else values
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return self[...].astype(dtype or self.dtype, copy=False)
@@ -129,7 +131,10 @@ def _damaged(stored: Stored, part: Any) -> str:
 
 
 def is_store(path: str | Path) -> bool:
-    return Path(path).suffix.lower() == SUFFIX
+    """Whether a name is that of a store, or of an array in the groups of one: ``store.zarr/group/array``."""
+    path = Path(path)
+    inside = any(place.suffix.lower() == SUFFIX for place in path.parents)
+    return path.suffix.lower() == SUFFIX or (inside and path.suffix.lower() not in SUFFIXES)
 
 
 def look_at_place(path: Path) -> None:
@@ -179,7 +184,7 @@ def open_store(path: str | Path, *, dtype: str | None = None, fill_missing: bool
     try:
         array = zarr.open_array(str(path), mode="r")
     except Exception as error:  # what zarr raises for whatever is not as expected
-        raise BadFile(f"{path} is no Zarr array of version 2 or 3: {error}") from error
+        raise BadFile(f"{path} is {_group_like(path) or f'no Zarr array of version 2 or 3: {error}'}") from error
     wanted = None if dtype is None else numpy_dtype(dtype)
     stored = Stored(array, str(path), wanted is BFLOAT16 and array.dtype.name in ("uint16", "int16"))
     if wanted is not None and stored.dtype != wanted:
@@ -187,6 +192,16 @@ def open_store(path: str | Path, *, dtype: str | None = None, fill_missing: bool
     if read:
         stored.look("say so with --fill-missing", fill_missing=fill_missing)
     return stored
+
+
+def _group_like(path: str | Path) -> str:
+    """What to say of a group; nothing of anything else."""
+    try:
+        members = _zarr().open_group(str(path), mode="r").members(max_depth=None)
+        arrays = [f"{path}/{name}" for name, member in members if hasattr(member, "chunks")]
+    except Exception:  # noqa: BLE001 - any: it is no group
+        return ""
+    return f"a Zarr group; give one of its arrays, such as {min(arrays)}" if arrays else "a Zarr group without arrays"
 
 
 def create_store(

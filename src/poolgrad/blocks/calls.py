@@ -167,7 +167,9 @@ class Block:
         whole, operator = self.whole, self.whole.operator
         x_shape = tuple(high - low for low, high in self.input_ranges)
         arrays: list[Any] = []
-        for p, array, (dtype, _) in zip(operator.inputs, read, whole.inputs, strict=True):
+        for p, array, part, (dtype, _) in zip(operator.inputs, read, self.reads, whole.inputs, strict=True):
+            if array is not None:
+                _look_at(p.python_name, array, dtype, self.mask_part if part is None else part)
             if p.role is Role.MASK:
                 arrays.append(self._local_mask(array))
             elif array is None:  # of which nothing counts but what it is like
@@ -236,6 +238,17 @@ class Block:
         value = int(indices[tuple(position)])
         moved = [i + low for i, (low, _) in zip(position, self.output_ranges, strict=True)]
         return index_outside(call, Role.INDICES, moved, value)
+
+
+def _look_at(name: str, array: Any, dtype: np.dtype[Any], part: tuple[Range, ...]) -> None:
+    """Refuse what is not like the array that it is said to be a part of."""
+    shape = tuple(high - low for low, high in part)
+    if array.dtype != dtype or array.shape != shape:
+        where = ", ".join(f"{low}:{high}" for low, high in part)
+        raise ValueError(
+            f"{name}[{where}] must be {dtype} of shape {shape}, as {name} says of itself; "
+            f"what came is {array.dtype} of shape {array.shape}. Correct what makes its chunks, or their description."
+        )
 
 
 def judged(
