@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -33,6 +34,7 @@ class Stored:
     def __init__(self, array: Any, name: str = "", bfloat16: bool = False) -> None:
         self.array, self.name = array, name or str(array.store_path)
         self.shape: tuple[int, ...] = tuple(array.shape)
+        self.size = math.prod(self.shape)
         # What is written at once: a shard where there are any.
         self.chunks: tuple[int, ...] = tuple(getattr(array, "shards", None) or array.chunks)
         self._bits = bfloat16 or array.attrs.get(BITS_OF) == BFLOAT16.name
@@ -53,12 +55,17 @@ class Stored:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return self[...].astype(dtype or self.dtype, copy=False)
 
+    @property
+    def flat(self) -> InOrder:
+        return InOrder(self)
+
     @contextmanager
     def _telling(self, what: str, part: Any) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # Zarr, its codecs and its stores raise errors of all kinds
-            where = ", ".join(f"{s.start}:{s.stop}" for s in part) if isinstance(part, tuple) else str(part)
+            cuts = part if isinstance(part, tuple) else (part,)
+            where = ", ".join(f"{s.start}:{s.stop}" if isinstance(s, slice) else str(s) for s in cuts)
             chunk = "" if what == "written" else f"{_damaged(self, part)}; copy the store again, or make it anew"
             raise BadFile(f"{self.name}[{where}] can't be {what}: {error or type(error).__name__}{chunk}") from error
 
@@ -110,6 +117,42 @@ class Stored:
         from zarr.core.sync import sync
 
         return bool(sync((self.array.store_path / key).exists()))
+
+
+class InOrder:
+    """The elements of a stored array in C order, for those who go through them: slices of them, and no others.
+
+    What is held is as much as lies side by side in one row of chunks, along the first axis that has longer ones than 1.
+    """
+
+    def __init__(self, stored: Stored) -> None:
+        self._stored = stored
+        longer = (axis for axis, c in enumerate(stored.chunks) if c > 1)
+        self._axis = next(longer, max(len(stored.shape) - 1, 0))
+        self._begin, self._held = 0, np.empty(0, stored.dtype)
+
+    def __getitem__(self, part: slice) -> NDArray[Any]:
+        place, stop = part.start, min(part.stop, self._stored.size)
+        found = [self._held[:0]]
+        while place < stop:
+            if not 0 <= place - self._begin < self._held.size:
+                self._hold(place)
+            found.append(self._held[place - self._begin : stop - self._begin])
+            place += found[-1].size
+        return np.concatenate(found)
+
+    def _hold(self, place: int) -> None:
+        stored, axis = self._stored, self._axis
+        if not stored.shape:
+            self._held = stored[...].reshape(-1)
+            return
+        first = [int(i) for i in np.unravel_index(place, stored.shape)[: axis + 1]]
+        first[axis] -= first[axis] % stored.chunks[axis]
+        row = slice(first[axis], min(first[axis] + stored.chunks[axis], stored.shape[axis]))
+        outer = (slice(i, i + 1) for i in first[:axis])
+        self._held = stored[(*outer, row, *(slice(0, n) for n in stored.shape[axis + 1 :]))].reshape(-1)
+        within = [0] * (len(stored.shape) - axis - 1)
+        self._begin = int(np.ravel_multi_index((*first, *within), stored.shape))
 
 
 def _holds_something(file: Path) -> bool:
