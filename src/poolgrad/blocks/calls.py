@@ -171,7 +171,7 @@ class Block:
             if array is not None:
                 _look_at(p.python_name, array, dtype, self.mask_part if part is None else part)
             if p.role is Role.MASK:
-                arrays.append(self._local_mask(array))
+                arrays.append(self.local_mask(array))
             elif array is None:  # of which nothing counts but what it is like
                 arrays.append(np.broadcast_to(np.zeros((), dtype), x_shape))
             else:
@@ -212,7 +212,8 @@ class Block:
             place = place * size + index + offset
         return place.astype(array.dtype)
 
-    def _local_mask(self, given: NDArray[Any] | None) -> NDArray[Any]:
+    def local_mask(self, given: NDArray[Any] | None) -> NDArray[Any]:
+        """A mask of the block's images alone, from the bytes that are theirs."""
         assert given is not None
         *_, rows, length = mask_shape(self.whole.call)
         lead = [high - low for low, high in self.ranges[: -len(self.whole.windows)]]
