@@ -292,8 +292,11 @@ def chunks_tables(document: Document) -> str:
     return "\n\n".join(
         (
             f"Measured on {machine['cpu']}, {cores} cores; {versions}; {machine['date'][:10]}.",
-            f"From memory, {cores} threads of one process:",
+            f"From memory to memory, {cores} threads of one process:",
             table(header, rows("memory")),
+            "The same if each result is dropped at once. The loop's lie in the cache, where each overwrites the last "
+            "one; Dask's, of several tasks at once, do not fit there, and the time between two tasks shows:",
+            table(header, rows("dropped")),
             f"From store to store, uncompressed and in the system's cache, {cores} workers of one thread:",
             table(header, rows("stores")),
             _estimate(document),

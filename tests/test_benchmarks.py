@@ -308,9 +308,9 @@ def test_tables_of_chunks_say_what_was_measured() -> None:
     """Of Dask against a loop; many workers are as fast as many, or as the scheduler starts chunks for them."""
     machine = {"cpu": "a CPU", "versions": {"dask": "1"}, "date": "2026-01-02T03:04:05"}
     rows = [{"chunk_mb": 64, "chunks": 8, "loop_mb_s": 1000.0, "dask_mb_s": 950.0, "overhead_ms": 0.42}]
-    document = {"machine": machine, "workers": 2, "memory": rows, "stores": rows, "seconds_per_task": 0.005}
-    text = tables.chunks_tables(document)
-    assert text.count("| 64 MB | 8 | 1000 | 950 | 0.95 | 0.42 |") == 2
+    measured = dict.fromkeys(("memory", "dropped", "stores"), rows)
+    text = tables.chunks_tables({"machine": machine, "workers": 2, **measured, "seconds_per_task": 0.005})
+    assert text.count("| 64 MB | 8 | 1000 | 950 | 0.95 | 0.42 |") == 3
     assert "| 10 | 64 MB | 4.8 | workers | 211 s |" in text
     assert "| 100 | 64 MB | 12.8 | scheduler | 78 s |" in text
     assert "| 100 | 256 MB | 47.5 | workers | 21 s |" in text

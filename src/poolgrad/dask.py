@@ -35,11 +35,13 @@ import numpy as np
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
-from . import functional
+from . import functional, masks
 from .arrays.files import in_bytes
+from .base.errors import IndexRangeError
 from .base.windows import Windows
 from .blocks.calls import Block, Range, Whole, judged
 from .blocks.parts import cut_by_elements, cut_by_windows
+from .contract.engine import Call
 from .contract.masks import mask_shape
 from .contract.operator import Operator
 from .contract.parameters import Role
@@ -55,15 +57,19 @@ THREADS_OF_A_TASK = 1
 
 def call(operator: Operator, arrays: tuple[Any, ...], numbers: tuple[Any, ...], options: Options, out: Any) -> Any:
     """The lazy results of an operator; what ``run/calls.py`` is asked for and leaves to us."""
-    if out is not None:
-        raise TypeError(
-            "out must be None for Dask arrays, whose results are lazy. Write them with dask.array.store or .to_zarr."
-        )
+    _refuse_out(out)
     for p, array in zip(operator.inputs, arrays, strict=True):
         if array is not None and not (not p.read and isinstance(array, tuple | list)):
             _look_at(p.python_name, array, p.read)
     whole = judged(operator, arrays, numbers, options)
     return one_or_all(_results(whole, dict(zip((p.role for p in operator.inputs), arrays, strict=True))))
+
+
+def _refuse_out(out: Any) -> None:
+    if out is not None:
+        raise TypeError(
+            "out must be None for Dask arrays, whose results are lazy. Write them with dask.array.store or .to_zarr."
+        )
 
 
 def _look_at(name: str, array: Any, read: bool) -> None:
@@ -153,6 +159,68 @@ def _on_top(graph: HighLevelGraph, layer: dict[str, Graph], below: str) -> HighL
 
 
 # Masks, whose bytes are one stream over all images, however many of them an image fills.
+
+
+def indices_of_mask(gives: Operator, call: Call, mask: Any, dtype: str, out: Any) -> Any:
+    """What ``masks.py`` leaves to us: a chunk of images after the other, of the forward pass that gives such masks."""
+    whole, chunks = _converted(gives, call, "mask", mask, out)
+    if not mask.size:
+        return da.zeros(whole.results[0].shape, dtype=dtype)
+    stream = _bytes_of_images(whole, mask, chunks)
+    name = f"mask_to_indices-{tokenize(whole, mask.name, dtype)}"
+    graph = {
+        (name, *index): (_indices_of, Block(whole, ranges), (stream.name, number), dtype)
+        for number, (index, ranges) in enumerate(_blocks(chunks))
+    }
+    return _array(HighLevelGraph.from_collections(name, graph, dependencies=[stream]), name, chunks, dtype)
+
+
+def mask_of_indices(gives: Operator, call: Call, indices: Any, out: Any) -> Any:
+    """The same the other way."""
+    whole, chunks = _converted(gives, call, "indices", indices, out)
+    if not indices.size:
+        return da.zeros(mask_shape(whole.call), dtype=np.int8)
+    indices = indices.rechunk(chunks)
+    name = f"indices_to_mask-{tokenize(whole, indices.name)}"
+    graph = {
+        (name, number): (_mask_of, Block(whole, ranges), (indices.name, *index))
+        for number, (index, ranges) in enumerate(_blocks(chunks))
+    }
+    layers = HighLevelGraph.from_collections(name, graph, dependencies=[indices])
+    images = chunks[0] if whole.layout[0] == "N" else (1,)
+    sizes = tuple(many * whole.bytes_per_image for many in images)
+    return _as_mask(whole, _array(layers, name, (sizes,), "int8"), images)
+
+
+def _converted(gives: Operator, call: Call, name: str, array: Any, out: Any) -> tuple[Whole, Chunks]:
+    """The forward pass, and the chunks of its indices: some images each."""
+    _refuse_out(out)
+    _look_at(name, array, True)
+    x = call.tensor(Role.INPUT)
+    numbers = tuple(call.values[p.name] for p in gives.numbers)
+    whole = Whole(gives.name, numbers, (call.product_name, None, None), ((np.dtype(x.dtype.name), x.shape),))
+    shape = whole.results[0].shape
+    images = (tuple(n for n in array.chunks[0] if n),) if whole.layout[0] == "N" else ()
+    return whole, (*images, *((size,) for size in shape[len(images) :]))
+
+
+def _indices_of(block: Block, stream: Any, dtype: str) -> Any:
+    return _convert(masks.mask_to_indices, block, block.local_mask(stream), index_dtype=dtype)
+
+
+def _mask_of(block: Block, indices: Any) -> Any:
+    ((begin, end),) = block.mask_part
+    return _convert(masks.indices_to_mask, block, indices).reshape(-1)[: end - begin]
+
+
+def _convert(function: Callable[..., Any], block: Block, array: Any, **more: Any) -> Any:
+    x_shape = tuple(high - low for low, high in block.input_ranges)
+    try:
+        return function(array, x_shape, *block.whole.numbers, product=block.whole.options[0], **more)
+    except IndexRangeError as error:
+        if first := block.mask_part[0][0] // block.whole.bytes_per_image:
+            error.args = (f"{error} Its chunk begins with image {first}, which is 0 here.",)
+        raise
 
 
 def _as_mask(whole: Whole, stream: Any, images: tuple[int, ...]) -> Any:

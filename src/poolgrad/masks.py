@@ -28,6 +28,7 @@ from .contract.operator import Operator
 from .contract.parameters import INDICES, Role
 from .kernels.record import GROUP
 from .operators import REGISTRY
+from .run import elsewhere
 from .run.bad_indices import index_outside, mask_error, outside_window
 from .run.calls import Ints, described_numbers, of_shape
 
@@ -59,6 +60,7 @@ def mask_to_indices(
     ``x`` is what was pooled, or its shape. The numbers and the product are those of the call that gave the mask. The
     result is an array of the mask's kind, in C order, of ``index_dtype``: int64, or int32 with a product, if it is
     None; or ``out``, if that is given. Errors are as in ``max_pool2d_with_mask_backward``, and leave ``out`` as it was.
+    Of a Dask array the result is one, lazily.
 
     >>> import numpy as np, poolgrad
     >>> values, mask = poolgrad.max_pool2d_with_mask(np.array([[[1.0, 3.0], [2.0, 0.0]]], np.float32), 2)
@@ -72,6 +74,8 @@ def mask_to_indices(
         enforce(call, _OPERATOR.checks)
         if name not in ("int32", "int64"):
             raise TypeError(f"index_dtype must be int32 or int64, got {name}.")
+        if lazily := elsewhere.taker_of((mask,), "indices_of_mask"):
+            return lazily(_GIVES, call, mask, name, out)
         places = _from_bits(call, given) if holds_bits(call) else _from_places(call, given)
     shape = call.tensor(Role.GRADIENT).shape
     return _given_out(places.reshape(shape).astype(name), mask, out)
@@ -105,6 +109,8 @@ def indices_to_mask(
         call, given = _call(numbers, x, product, "indices", indices)
         own = (dtype_in((INDICES,), ("int32", "int64")), same("shape", INDICES, _OPERATOR.by_role[Role.GRADIENT]))
         enforce(call, (*_without_mask(_OPERATOR), *own))
+        if lazily := elsewhere.taker_of((indices,), "mask_of_indices"):
+            return lazily(_GIVES, call, indices, out)
         places = given.reshape(-1, *given.shape[-3:])  # an axis for the batch
         size = math.prod(w.size for w in call.operator.windows(call))
         outside = (places < 0) | (places >= size)
@@ -147,16 +153,19 @@ def _call(numbers: tuple[Any, ...], x: Any, product: str | None, name: str, arra
     source, where = by_role[Role.INPUT], by_role[Role.MASK].name
     values = described_numbers(_OPERATOR, numbers)
     wanted = ANY if product is None else find_product(product)
-    given = None if array is None else adapters.describe(array, name, format)
+    in_memory = elsewhere.taker_of((array,), "indices_of_mask") is None
+    describe = adapters.describe if in_memory else adapters.describe_without_memory
+    given = None if array is None else describe(array, name, format)
     values |= dict.fromkeys((p.name for p in _OPERATOR.tensors), None)
     values[where] = None if given is None else given.tensor
     if x is not None:
-        shape = x if isinstance(x, tuple | list) else adapters.describe(x, "x", format).tensor.shape
+        shape = x if isinstance(x, tuple | list) else describe(x, "x", format).tensor.shape
         tensor = of_shape(shape, source, Tensor(FLOAT32, (), (), format))
         values |= {by_role[role].name: tensor for role in (Role.INPUT, Role.RESULT)}
         values[by_role[Role.GRADIENT].name] = maxima_and_mask(Call(_OPERATOR, wanted, values))[0]
     addresses = {} if given is None else {where: given.address}
-    return Call(_OPERATOR, wanted, values, addresses), adapters.as_numpy(array, name) if given else np.empty(0)
+    memory = adapters.as_numpy(array, name) if given and in_memory else np.empty(0)
+    return Call(_OPERATOR, wanted, values, addresses), memory
 
 
 def _without_mask(operator: Operator) -> tuple[Check, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import signal
@@ -73,15 +74,17 @@ def test_a_run_goes_on_where_it_was_broken_off(in_blocks: Path, monkeypatch: pyt
     assert_maxima()
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_ended_goes_on(in_blocks: Path, end: signal.Signals) -> None:
-    """A process of its own, which says so if it can; nobody else may write the same meanwhile."""
+    """A process of its own, which says so if it can, and then also notes what it has; nobody else may write the same
+    meanwhile."""
+    seconds = 0 if end == signal.SIGKILL else 1000
     code = f"""
 import os, sys, time
 from poolgrad.blocks import journal, streams
 from poolgrad.blocks.calls import Block
 from poolgrad.cli import main, streaming
-streaming.LARGE, streams.BUDGET, journal.SECONDS_BETWEEN_NOTES = 0, 60_000, 0
+streaming.LARGE, streams.BUDGET, journal.SECONDS_BETWEEN_NOTES = 0, 60_000, {seconds}
 compute, made = Block.compute, []
 def slowly(block, *read, **more):
     made.append(block)
@@ -96,18 +99,24 @@ main()
     running = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=slow)
     deadline = time.monotonic() + 60
     notes = Path(".values.npy.journal")
-    while time.monotonic() < deadline and not (notes.exists() and len(notes.read_text().splitlines()) > 4):
-        time.sleep(0.01)
-    finished = len(notes.read_text().splitlines()) - 1
+    if end == signal.SIGKILL:
+        while time.monotonic() < deadline and not (notes.exists() and len(notes.read_text().splitlines()) > 4):
+            time.sleep(0.01)
+    else:
+        assert running.stderr is not None
+        blocks = (line for line in iter(running.stderr.readline, "") if line == "block\n")  # kernels are told of, too
+        assert len(list(itertools.islice(blocks, 5))) == 5
     refused = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert refused.returncode == 2
     assert "another run writes this result" in refused.stderr
     running.send_signal(end)
     _, told = running.communicate(timeout=60)
-    if end == signal.SIGINT:
-        assert running.returncode == 130
+    if end != signal.SIGKILL:
+        assert running.returncode == 128 + end
         assert told.endswith("poolgrad: interrupted; the same command goes on where this one stopped\n")
     assert not Path("values.npy").exists()
+    finished = len(notes.read_text().splitlines()) - 1
+    assert finished >= 4
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stderr.count("block") <= 12 - finished
     assert_maxima()

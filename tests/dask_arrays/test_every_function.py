@@ -199,6 +199,23 @@ def test_refused_kindly(call: Any, kind: Any, words: str) -> None:
         call()
 
 
+@pytest.mark.parametrize(
+    ("spoil", "came"),
+    [
+        (lambda chunk: chunk[:, :1], "float32 of shape (2, 1, 8, 8)"),
+        (lambda chunk: chunk.astype(np.float64), "float64 of shape (2, 2, 8, 8)"),
+        (lambda chunk: chunk.astype(">f4"), ">f4 of shape (2, 2, 8, 8)"),
+        (lambda chunk: chunk[0, 0, 0, 0], "float32 of shape ()"),
+    ],
+)
+def test_chunks_that_are_not_as_told(spoil: Any, came: str) -> None:
+    """Only tasks can find that out; they never compute on such a chunk."""
+    x = da.ones((4, 2, 8, 8), chunks=(2, 2, 8, 8), dtype=np.float32).map_blocks(spoil, meta=np.empty((0,) * 4, "f4"))
+    with pytest.raises(ValueError, match=r"x\[.*\] must be float32 of shape \(2, 2, 8, 8\)") as caught:
+        poolgrad.avg_pool2d(x, 2).compute()
+    assert f"what came is {came}. " in str(caught.value)
+
+
 def test_a_bad_index_names_its_place_in_the_whole_array() -> None:
     x = np.random.default_rng(0).standard_normal((5, 6, 9, 9)).astype(np.float32)
     values, indices = poolgrad.max_pool2d_with_indices(x, 2)
@@ -226,6 +243,42 @@ def test_a_bad_mask_names_its_place_in_the_whole_array(product: str | None) -> N
     told = message_of(lambda: poolgrad.max_pool2d_with_mask_backward(values, x, mask, 2, product=product))
     assert told == f"IndexRangeError: {caught.value}"
     assert "[3, 1" in told
+
+
+@pytest.mark.parametrize("product", [None, "Ascend910"])
+@pytest.mark.parametrize(("lead", "chunks"), [((7, 18), (3, 5)), ((3,), (2,)), ((0, 3), (1, 3))], ids=str)
+def test_masks_and_indices_from_each_other(product: str | None, lead: Any, chunks: Any) -> None:
+    x = np.random.default_rng(0).standard_normal((*lead, 9, 9)).astype(np.float16)
+    windows = {"kernel_size": (3, 2), "stride": 2, "padding": (1, 0), "product": product}
+    mask = poolgrad.max_pool2d_with_mask(x, **windows)[1]
+    indices = poolgrad.mask_to_indices(mask, x, **windows)
+    found = poolgrad.mask_to_indices(da.from_array(mask, chunks=(*chunks, 2, 50)), x.shape, **windows)
+    assert (found.dtype, found.shape) == (indices.dtype, indices.shape)
+    assert np.array_equal(found.compute(), indices)
+    made = poolgrad.indices_to_mask(da.from_array(indices, chunks=(*chunks, 2, 3)), da.from_array(x), **windows)
+    assert (made.dtype, made.shape) == (mask.dtype, mask.shape)
+    assert made.compute().tobytes() == mask.tobytes()
+    if lead == (7, 18):
+        assert found.numblocks == made.numblocks == (3, 1, 1, 1)
+
+
+def test_what_masks_and_indices_are_refused_for() -> None:
+    """At once where types and shapes tell; else by the task, which counts from its first image."""
+    x = np.random.default_rng(0).standard_normal((5, 3, 8, 8)).astype(np.float32)
+    mask = poolgrad.max_pool2d_with_mask(x, 2)[1]
+    lazy = da.from_array(mask, chunks=(2, -1, -1, -1))
+    for spoilt in (lazy.view(np.uint8), lazy[..., :32]):
+        told = message_of(lambda spoilt=spoilt: poolgrad.mask_to_indices(spoilt.compute(), x, 2))
+        assert message_of(lambda spoilt=spoilt: poolgrad.mask_to_indices(spoilt, x, 2)) == told
+    with pytest.raises(TypeError, match="out must be None for Dask arrays"):
+        poolgrad.mask_to_indices(lazy, x, 2, out=mask)
+    mask.reshape(-1).view(np.int32)[3 * 48 + 5] = 64
+    told = r"for output \[1, 0, 1, 1\], are the place 64.* Its chunk begins with image 2, which is 0 here."
+    with pytest.raises(poolgrad.IndexRangeError, match=told):
+        poolgrad.mask_to_indices(da.from_array(mask, chunks=(2, -1, -1, -1)), x, 2).compute()
+    spoilt = da.where(da.arange(5, chunks=2)[:, None, None, None] == 4, -1, da.zeros((5, 3, 4, 4), dtype=int, chunks=2))
+    with pytest.raises(poolgrad.IndexRangeError, match=r"indices\[0, 0, 0, 0\] = -1 .* Its chunk begins with image 4,"):
+        poolgrad.indices_to_mask(spoilt, x, 2).compute()
 
 
 def test_a_task_uses_one_thread() -> None:

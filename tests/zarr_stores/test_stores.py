@@ -19,9 +19,11 @@ from poolgrad.arrays.files import BadFile
 from poolgrad.arrays.stores import BITS_OF, UNFINISHED, open_store
 from poolgrad.blocks import journal, streams
 from poolgrad.blocks.calls import Block
+from poolgrad.precision import comparing
 
 X = np.random.default_rng(0).standard_normal((10, 4, 33, 41)).astype(np.float32)
 NUMBERS = ("--kernel-size", "3", "--stride", "2", "--padding", "1")
+POOL = ("run", "AvgPool2d", *NUMBERS, "-o", "y.zarr")
 KINDS = {
     "v3": {"zarr_format": 3},
     "v2": {"zarr_format": 2},
@@ -113,6 +115,71 @@ def test_bfloat16_through_dask() -> None:
     assert open_store("y.zarr", dtype="bfloat16")[...].tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_the_other_byte_order(version: int) -> None:
+    """Of what is read, and of an ``out``; also of bits."""
+    x = stored(X.astype(">f4"), zarr_format=version)
+    command("run", "AvgPool2d", "--x", "x.zarr", *NUMBERS, "-o", "y.zarr")
+    expected = poolgrad.avg_pool2d(X, 3, 2, 1)
+    assert np.array_equal(zarr.open_array("y.zarr")[...], expected)
+    out = stored(np.zeros(expected.shape, ">f4"), "out.zarr", zarr_format=version)
+    poolgrad.avg_pool2d(x, 3, 2, 1, out=out)
+    assert np.array_equal(zarr.open_array("out.zarr")[...], expected)
+    bits = X.astype(ml_dtypes.bfloat16)
+    marked = {"zarr_format": version, "attributes": {BITS_OF: "bfloat16"}}
+    swapped = stored(bits.view(np.uint16).astype(">u2"), "bits.zarr", **marked)
+    out = stored(np.zeros(expected.shape, ">u2"), "pooled.zarr", **marked)
+    poolgrad.avg_pool2d(swapped, 3, 2, 1, out=out)
+    assert open_store("pooled.zarr")[...].tobytes() == poolgrad.avg_pool2d(bits, 3, 2, 1).tobytes()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_an_array_in_a_group(version: int) -> None:
+    zarr.create_group("g.zarr", zarr_format=version).create_group("deep")
+    assert "g.zarr is a Zarr group without arrays" in command(*POOL, "--x", "g.zarr", expect=2).stderr
+    stored(path="g.zarr/deep/x", zarr_format=version)
+    said = command(*POOL, "--x", "g.zarr", expect=2).stderr
+    assert "g.zarr is a Zarr group; give one of its arrays, such as g.zarr/deep/x" in said
+    command(*POOL, "--x", "g.zarr/deep/x")
+    assert np.array_equal(zarr.open_array("y.zarr")[...], poolgrad.avg_pool2d(X, 3, 2, 1))
+    assert "g.zarr/deep/no: there is no such store" in command(*POOL, "--x", "g.zarr/deep/no", expect=2).stderr
+    chunk_files("g.zarr/deep/x")[0].unlink()
+    assert "g.zarr/deep/x lacks 1 of its" in command(*POOL, "--x", "g.zarr/deep/x", expect=2).stderr
+
+
+@EVERY_KIND
+def test_stores_are_compared(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the figures that files give, by whatever chunks they are read; the map of errors too."""
+    monkeypatch.setattr(comparing, "BLOCK", 1000)
+    other = X.copy()
+    other[3, 2, 20, 30] += 1
+    stored(kind=kind)
+    stored(other, "other.zarr", chunks=(1, 1, 7, 41))
+    for name, array in (("x", X), ("other", other)):
+        np.save(f"{name}.npy", array)
+    of_files = command("compare", "x.npy", "other.npy", "--html", "files.html", "--json", expect=1).stdout
+    of_stores = command("compare", "x.zarr", "other.zarr", "--html", "stores.html", "--json", expect=1).stdout
+    assert of_stores.replace(".zarr", ".npy").replace("stores.html", "files.html") == of_files
+    written = [Path(f"{name}.html").read_text() for name in ("files", "stores")]
+    assert written[1].replace(".zarr", ".npy") == written[0]
+    command("compare", "x.npy", "x.zarr", "--standard", "binary")
+    chunk_files()[0].unlink()
+    assert "x.zarr lacks 1 of its" in command("compare", "x.zarr", "x.npy", expect=2).stderr
+    command("compare", "x.zarr", "x.npy", "--fill-missing", expect=1)
+
+
+@pytest.mark.parametrize("chunks", [(2, 3, 4), (1, 3, 2), (1, 1, 3), (1, 1, 1), (5, 6, 7)])
+def test_elements_in_c_order(chunks: tuple[int, ...]) -> None:
+    array = np.arange(1, 211, dtype=np.int32).reshape(5, 6, 7)
+    stored(array, chunks=chunks)
+    flat = open_store("x.zarr").flat
+    for start in (0, 50, 100, 7, 209, 203):
+        for stop in (start + 1, start + 60, 1000):
+            assert np.array_equal(flat[start:stop], array.reshape(-1)[start:stop])
+    zarr.create_array("one.zarr", shape=(), dtype="i4", fill_value=0, config={"write_empty_chunks": True})[...] = 5
+    assert open_store("one.zarr").flat[0:1].tolist() == [5]
+
+
 # ---- damaged stores --------------------------------------------------------------------------------------------------
 
 
@@ -195,7 +262,7 @@ def test_an_unfinished_result_is_marked(monkeypatch: pytest.MonkeyPatch) -> None
     [
         (lambda: None, "x.zarr: there is no such store; expected a directory"),
         (lambda: Path("x.zarr").mkdir(), "x.zarr is no Zarr array of version 2 or 3"),
-        (lambda: zarr.open_group("x.zarr", mode="w"), "x.zarr is no Zarr array of version 2 or 3"),
+        (lambda: zarr.open_group("x.zarr", mode="w"), "x.zarr is a Zarr group without arrays"),
         (lambda: (stored(), Path("x.zarr/zarr.json").write_text("{")), "x.zarr is no Zarr array of version 2 or 3"),
         (lambda: stored(X.astype(np.int32)), "expected dtype"),
         (lambda: stored(X[0, 0], chunks=(16, 24)), "rank"),

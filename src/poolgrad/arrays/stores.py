@@ -2,13 +2,15 @@
 
 A chunk that is missing means the fill value, as Zarr has it; or a copy was broken off, and nobody can tell which. So a
 store that lacks chunks is refused unless somebody says that they are meant. What is written here has all of its chunks,
-also those of zeros. bfloat16, which Zarr does not have, is kept as uint16 with an attribute that says so.
+also those of zeros. bfloat16, which Zarr does not have, is kept as uint16 with an attribute that says so. Numbers come
+in the byte order of this machine, whatever the store's is.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import BFLOAT16, BadFile, numpy_dtype
+from .files import BFLOAT16, SUFFIXES, BadFile, numpy_dtype
 
 SUFFIX = ".zarr"
 # Attributes: of bits that are bfloat16, and of results that are not complete.
@@ -32,31 +34,38 @@ class Stored:
     def __init__(self, array: Any, name: str = "", bfloat16: bool = False) -> None:
         self.array, self.name = array, name or str(array.store_path)
         self.shape: tuple[int, ...] = tuple(array.shape)
+        self.size = math.prod(self.shape)
         # What is written at once: a shard where there are any.
         self.chunks: tuple[int, ...] = tuple(getattr(array, "shards", None) or array.chunks)
         self._bits = bfloat16 or array.attrs.get(BITS_OF) == BFLOAT16.name
-        self.dtype: np.dtype[Any] = BFLOAT16 if self._bits else array.dtype
+        self._native: np.dtype[Any] = array.dtype.newbyteorder("=")
+        self.dtype: np.dtype[Any] = BFLOAT16 if self._bits else self._native
         if self._bits and array.dtype.name not in ("uint16", "int16"):
             raise BadFile(f"{self.name} holds {array.dtype.name}, and not bfloat16, whose bits are uint16")
 
     def __getitem__(self, part: Any) -> NDArray[Any]:
         with self._telling("read", part):
-            found = np.asarray(self.array[part])
+            found = np.asarray(self.array[part], self._native)
         return found.view(BFLOAT16) if self._bits else found
 
     def __setitem__(self, part: Any, values: NDArray[Any]) -> None:
         with self._telling("written", part):
-            self.array[part] = values.view(self.array.dtype) if self._bits else values
+            self.array[part] = values.view(self._native) if self._bits else values
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return self[...].astype(dtype or self.dtype, copy=False)
+
+    @property
+    def flat(self) -> InOrder:
+        return InOrder(self)
 
     @contextmanager
     def _telling(self, what: str, part: Any) -> Iterator[None]:
         try:
             yield
         except Exception as error:  # Zarr, its codecs and its stores raise errors of all kinds
-            where = ", ".join(f"{s.start}:{s.stop}" for s in part) if isinstance(part, tuple) else str(part)
+            cuts = part if isinstance(part, tuple) else (part,)
+            where = ", ".join(f"{s.start}:{s.stop}" if isinstance(s, slice) else str(s) for s in cuts)
             chunk = "" if what == "written" else f"{_damaged(self, part)}; copy the store again, or make it anew"
             raise BadFile(f"{self.name}[{where}] can't be {what}: {error or type(error).__name__}{chunk}") from error
 
@@ -110,6 +119,42 @@ class Stored:
         return bool(sync((self.array.store_path / key).exists()))
 
 
+class InOrder:
+    """The elements of a stored array in C order, for those who go through them: slices of them, and no others.
+
+    What is held is as much as lies side by side in one row of chunks, along the first axis that has longer ones than 1.
+    """
+
+    def __init__(self, stored: Stored) -> None:
+        self._stored = stored
+        longer = (axis for axis, c in enumerate(stored.chunks) if c > 1)
+        self._axis = next(longer, max(len(stored.shape) - 1, 0))
+        self._begin, self._held = 0, np.empty(0, stored.dtype)
+
+    def __getitem__(self, part: slice) -> NDArray[Any]:
+        place, stop = part.start, min(part.stop, self._stored.size)
+        found = [self._held[:0]]
+        while place < stop:
+            if not 0 <= place - self._begin < self._held.size:
+                self._hold(place)
+            found.append(self._held[place - self._begin : stop - self._begin])
+            place += found[-1].size
+        return np.concatenate(found)
+
+    def _hold(self, place: int) -> None:
+        stored, axis = self._stored, self._axis
+        if not stored.shape:
+            self._held = stored[...].reshape(-1)
+            return
+        first = [int(i) for i in np.unravel_index(place, stored.shape)[: axis + 1]]
+        first[axis] -= first[axis] % stored.chunks[axis]
+        row = slice(first[axis], min(first[axis] + stored.chunks[axis], stored.shape[axis]))
+        outer = (slice(i, i + 1) for i in first[:axis])
+        self._held = stored[(*outer, row, *(slice(0, n) for n in stored.shape[axis + 1 :]))].reshape(-1)
+        within = [0] * (len(stored.shape) - axis - 1)
+        self._begin = int(np.ravel_multi_index((*first, *within), stored.shape))
+
+
 def _holds_something(file: Path) -> bool:
     try:
         return file.stat().st_size > 0
@@ -129,7 +174,10 @@ def _damaged(stored: Stored, part: Any) -> str:
 
 
 def is_store(path: str | Path) -> bool:
-    return Path(path).suffix.lower() == SUFFIX
+    """Whether a name is that of a store, or of an array in the groups of one: ``store.zarr/group/array``."""
+    path = Path(path)
+    inside = any(place.suffix.lower() == SUFFIX for place in path.parents)
+    return path.suffix.lower() == SUFFIX or (inside and path.suffix.lower() not in SUFFIXES)
 
 
 def look_at_place(path: Path) -> None:
@@ -179,7 +227,7 @@ def open_store(path: str | Path, *, dtype: str | None = None, fill_missing: bool
     try:
         array = zarr.open_array(str(path), mode="r")
     except Exception as error:  # what zarr raises for whatever is not as expected
-        raise BadFile(f"{path} is no Zarr array of version 2 or 3: {error}") from error
+        raise BadFile(f"{path} is {_group_like(path) or f'no Zarr array of version 2 or 3: {error}'}") from error
     wanted = None if dtype is None else numpy_dtype(dtype)
     stored = Stored(array, str(path), wanted is BFLOAT16 and array.dtype.name in ("uint16", "int16"))
     if wanted is not None and stored.dtype != wanted:
@@ -187,6 +235,16 @@ def open_store(path: str | Path, *, dtype: str | None = None, fill_missing: bool
     if read:
         stored.look("say so with --fill-missing", fill_missing=fill_missing)
     return stored
+
+
+def _group_like(path: str | Path) -> str:
+    """What to say of a group; nothing of anything else."""
+    try:
+        members = _zarr().open_group(str(path), mode="r").members(max_depth=None)
+        arrays = [f"{path}/{name}" for name, member in members if hasattr(member, "chunks")]
+    except Exception:  # noqa: BLE001 - any: it is no group
+        return ""
+    return f"a Zarr group; give one of its arrays, such as {min(arrays)}" if arrays else "a Zarr group without arrays"
 
 
 def create_store(

@@ -167,9 +167,11 @@ class Block:
         whole, operator = self.whole, self.whole.operator
         x_shape = tuple(high - low for low, high in self.input_ranges)
         arrays: list[Any] = []
-        for p, array, (dtype, _) in zip(operator.inputs, read, whole.inputs, strict=True):
+        for p, array, part, (dtype, _) in zip(operator.inputs, read, self.reads, whole.inputs, strict=True):
+            if array is not None:
+                _look_at(p.python_name, array, dtype, self.mask_part if part is None else part)
             if p.role is Role.MASK:
-                arrays.append(self._local_mask(array))
+                arrays.append(self.local_mask(array))
             elif array is None:  # of which nothing counts but what it is like
                 arrays.append(np.broadcast_to(np.zeros((), dtype), x_shape))
             else:
@@ -210,7 +212,8 @@ class Block:
             place = place * size + index + offset
         return place.astype(array.dtype)
 
-    def _local_mask(self, given: NDArray[Any] | None) -> NDArray[Any]:
+    def local_mask(self, given: NDArray[Any] | None) -> NDArray[Any]:
+        """A mask of the block's images alone, from the bytes that are theirs."""
         assert given is not None
         *_, rows, length = mask_shape(self.whole.call)
         lead = [high - low for low, high in self.ranges[: -len(self.whole.windows)]]
@@ -236,6 +239,17 @@ class Block:
         value = int(indices[tuple(position)])
         moved = [i + low for i, (low, _) in zip(position, self.output_ranges, strict=True)]
         return index_outside(call, Role.INDICES, moved, value)
+
+
+def _look_at(name: str, array: Any, dtype: np.dtype[Any], part: tuple[Range, ...]) -> None:
+    """Refuse what is not like the array that it is said to be a part of."""
+    shape = tuple(high - low for low, high in part)
+    if array.dtype != dtype or array.shape != shape:
+        where = ", ".join(f"{low}:{high}" for low, high in part)
+        raise ValueError(
+            f"{name}[{where}] must be {dtype} of shape {shape}, as {name} says of itself; "
+            f"what came is {array.dtype} of shape {array.shape}. Correct what makes its chunks, or their description."
+        )
 
 
 def judged(

@@ -37,7 +37,10 @@ def call(operator: Operator, arrays: tuple[Any, ...], numbers: tuple[Any, ...], 
     stored = [sink for sink in sinks if isinstance(sink, Stored)]
     chunks = {sink.chunks for sink in stored}
     if len(chunks) > 1:
-        raise ValueError(f"out must have the same chunks in all its arrays, got {', '.join(map(str, chunks))}.")
+        raise ValueError(
+            f"out must have the same chunks in all its arrays, got {' and '.join(map(str, sorted(chunks)))}: "
+            "results are written together, block by block, and a block that cuts a chunk would write it several times."
+        )
     for sink in stored:
         sink.array.attrs[UNFINISHED] = True
     Stream(whole, sources, next(iter(chunks), None)).run(sinks)

@@ -27,8 +27,6 @@ from .terminal import BadInput, Interrupted, errors
 from .verify import verify
 from .view import view
 
-INTERRUPTED = 130  # what shells answer for a program that Ctrl-C ended
-
 
 class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
@@ -102,7 +100,7 @@ def main() -> None:
     except Interrupted as error:
         _tell(f"interrupted; {error}" if str(error) else "interrupted")
         # All files are whole or gone by now. Python would first wait for a kernel that is being compiled, and tidy up.
-        os._exit(INTERRUPTED)
+        os._exit(error.code)
     except BrokenPipeError:  # `poolgrad ... | head` has seen enough
         _forget_output()
         sys.exit(1)

@@ -14,12 +14,13 @@ from ..contract.checks import listed
 from ..precision.comparison import percent
 from ..precision.limits import LEVELS, STANDARDS
 from .line import integers
+from .run import FILL_HELP
 from .terminal import NO, AsJson, BadInput, option, print_json, progress, screen
 
 if TYPE_CHECKING:
     from ..precision import Comparison
 
-_FILE = "an .npy file, or a .bin file with --dtype and --shape"
+_FILE = "an .npy file, a .zarr store, or a .bin file with --dtype and --shape"
 
 
 def compare(
@@ -44,6 +45,7 @@ def compare(
     html: Annotated[
         Path | None, option("--html", metavar="FILE", help="Write a page with histogram and mismatch map.")
     ] = None,
+    fill_missing: Annotated[bool, option("--fill-missing", help=FILL_HELP)] = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge a tensor against its golden one by a named precision standard.
@@ -59,6 +61,7 @@ def compare(
     `poolgrad compare npu.npy golden.npy --standard cross_check --third-party gpu.npy --level L2`
     """
     from ..arrays.files import read_array, whole_file
+    from ..arrays.stores import is_store, open_store
     from ..precision.comparing import NotComparable, Tensors, judge_for, judge_tensors
     from ..precision.report import page
 
@@ -67,6 +70,8 @@ def compare(
     sizes = None if shape is None else integers(shape, "--shape")
 
     def read(path: Path, told: str | None) -> Any:
+        if is_store(path):
+            return open_store(path, dtype=told, fill_missing=fill_missing)
         raw = path.suffix.lower() == ".bin"
         if raw and (told is None or sizes is None):
             raise BadInput(f"{path}: a .bin file does not say what it holds; give --dtype and --shape")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -40,7 +42,18 @@ def option(*names: str, help: str, **more: Any) -> Any:
 
 
 class Interrupted(Exception):
-    """Someone pressed Ctrl-C; the text says what to do next, if anything."""
+    """Someone pressed Ctrl-C, or ended a process that lets itself be ended; the text says what to do next, if anything.
+
+    Its code is what shells answer for a program that a signal ended.
+    """
+
+    def __init__(self, advice: str, code: int = 128 + signal.SIGINT) -> None:
+        super().__init__(advice)
+        self.code = code
+
+
+class _Terminated(KeyboardInterrupt):
+    """What SIGTERM is where Ctrl-C would be noticed."""
 
 
 class BadInput(Exception):
@@ -54,11 +67,22 @@ def print_json(answer: Any) -> None:
 
 @contextmanager
 def interruptible(advice: str) -> Iterator[None]:
-    """Let Ctrl-C end a command with a line that says how to go on. Commands are decorated with it."""
+    """Let Ctrl-C and SIGTERM end a command with a line that says how to go on, after it has tidied up."""
+    by_main = threading.current_thread() is threading.main_thread()  # no other may say what signals do
+    before = signal.signal(signal.SIGTERM, _terminate) if by_main else None
     try:
         yield
+    except _Terminated as error:
+        raise Interrupted(advice, 128 + signal.SIGTERM) from error
     except KeyboardInterrupt as error:
         raise Interrupted(advice) from error
+    finally:
+        if by_main:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise _Terminated
 
 
 @contextmanager

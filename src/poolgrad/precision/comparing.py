@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.adapters import as_numpy
+from ..arrays.stores import Stored
 from . import limits
 from .comparison import Comparison, Position
 from .cross import CrossCheck
@@ -43,14 +44,14 @@ class NotComparable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Tensors:
-    """What is compared: arrays of one shape, read in C order."""
+    """What is compared: arrays of one shape, of NumPy or in stores, read in C order."""
 
-    actual: Block
-    golden: Block
-    third_party: Block | None = None
+    actual: Block | Stored
+    golden: Block | Stored
+    third_party: Block | Stored | None = None
 
     @property
-    def all(self) -> list[Block]:
+    def all(self) -> list[Block | Stored]:
         return [array for array in (self.actual, self.golden, self.third_party) if array is not None]
 
 
@@ -198,10 +199,11 @@ def measured(tensors: Tensors) -> Iterator[tuple[Errors, Errors | None]]:
         yield measure(actual, golden), measure(blocks[2], golden) if len(blocks) == 3 else None
 
 
-def blocks_of(array: Block) -> Iterator[Block]:
+def blocks_of(array: Any) -> Iterator[Block]:
     """The elements in C order, in blocks that are contiguous and in native byte order."""
     native = array.dtype.newbyteorder("=")
-    flat = array.reshape(-1) if array.flags.c_contiguous else array.flat  # the latter copies what is taken of it
+    dense = isinstance(array, np.ndarray) and array.flags.c_contiguous
+    flat = array.reshape(-1) if dense else array.flat  # the latter copies what is taken of it
     for start in range(0, array.size, BLOCK):
         yield flat[start : start + BLOCK].astype(native, copy=False)
 

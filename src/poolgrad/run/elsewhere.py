@@ -16,12 +16,13 @@ def takes(library: str, kind: str, *, by: str) -> None:
     _TAKERS[library, kind] = by
 
 
-def taker_of(values: Iterable[Any]) -> Callable[..., Any] | None:
-    """Who computes a call on these arguments; None if they are in memory, or strange to everybody."""
+def taker_of(values: Iterable[Any], name: str = "call") -> Callable[..., Any] | None:
+    """Who computes a call on these arguments, or what else has a name; None if they are in memory, or strange to
+    everybody."""
     given = [value for value in values if value is not None]
     for (library, kind), module in _TAKERS.items():
         known = getattr(sys.modules.get(library), kind, None)
         if known is not None and any(isinstance(value, known) for value in given):
-            taker: Callable[..., Any] = import_module(module).call
+            taker: Callable[..., Any] | None = getattr(import_module(module), name, None)
             return taker
     return None
