@@ -120,3 +120,15 @@ def test_three_counts_tell_whether_all_windows_count_the_same() -> None:
                 assert axis.counts_evenly == even, axis
                 answers.add((counting, even))
     assert len(answers) == 5  # both for windows that are cut, and for padded ones; one where none is counted
+
+
+def test_the_stride_of_a_window_alone_changes_nothing() -> None:
+    """Plans see that it overlaps no other one; where it lies and what it counts is as told."""
+    for size, kernel, stride, pad in itertools.product(range(1, 6), range(1, 8), range(1, 9), range(4)):
+        for counting in (COUNT_ONE, COUNT_PADDED, COUNT_VALID):
+            seen = Windows(size, 1, kernel, stride, pad).axis(counting)
+            told = fixed(size, 1, kernel=kernel, stride=stride, pad=pad, counting=counting)
+            assert seen.stride >= seen.kernel
+            assert (seen.start(0), seen.stop(0), seen.count(0)) == (told.start(0), told.stop(0), told.count(0))
+            for i in range(size):
+                assert range(seen.first(i), seen.last(i) + 1) == range(told.first(i), told.last(i) + 1)

@@ -206,11 +206,13 @@ class Windows:
         return range(first, min(start + self.dilation * (self.kernel - 1) + 1, self.size), self.dilation)
 
     def axis(self, counting: int) -> Axis:
-        """As plans see them: from the first element to the last, with what lies between."""
+        """As plans see them: from the first element to the last, with what lies between. A window alone overlaps no
+        other one, whatever stride is given."""
         if self.adaptive:
             return adaptive(self.size, self.out)
         kernel = self.dilation * (self.kernel - 1) + 1
-        return fixed(self.size, self.out, kernel=kernel, stride=self.stride, pad=self.pad, counting=counting)
+        stride = self.stride if self.out > 1 else max(self.stride, kernel)
+        return fixed(self.size, self.out, kernel=kernel, stride=stride, pad=self.pad, counting=counting)
 
     @property
     def has_empty(self) -> bool:
