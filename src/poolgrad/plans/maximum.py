@@ -36,8 +36,9 @@ from .plan import CODES, Plan, compute_dtype, parts_for
 from .ways import Booking, Need, Record, Way, choose
 
 # Windows that touch are laid out by constant shuffles up to this stride, at least a vector of them to a row. Beyond it
-# few gradients meet many zeros, and a scatter is as fast; within the caches it is with strides of 3, too.
-LARGEST_TILE, NARROWEST_ROW = 3, LANES
+# few gradients meet many zeros, and a scatter is as fast. So it is where vectors hold so few windows of a row, all in
+# all: rows of 8 take 0.9 of its time, of 9 and 10 1.1 to 1.3, of 12 0.9, of 14 and more 0.6 to 0.8.
+LARGEST_TILE, NARROWEST_ROW, FEWEST_IN_A_VECTOR = 3, LANES, 5
 # Of 16-bit numbers, a window's two columns are one word.
 PAIR = 2
 # Shorter rows of 2 x 2 windows are laid one over the end of the other: rows of 7 take two thirds of a scatter's time,
@@ -48,9 +49,9 @@ SHORTEST_ROW, FEWEST_TO_PAY = 4, 5
 # halves need no memory that way: it takes 0.4 to 0.8 of the time of a scatter, and so do floats if windows touch (0.7).
 # If these overlap, only tensors beyond the caches take 0.7 of it, and smaller ones 0.9 to 2.
 BLOCKS = {windows[:2] for windows in PIXEL_BLOCKS.values()}
-# Layers that would fill the first-level cache are cleared row by row before windows with depth. If
-# these are of 3 with a stride of 2, that takes 0.93 of the time with layers of 96 x 96 floats, 0.7 with 224 x 224, and
-# 1.03 with 80 x 80. If they reach into more layers than so many, it takes up to a tenth longer than to clear ahead.
+# Layers that would fill the first-level cache are cleared row by row before windows with depth. With windows of 3 and a
+# stride of 2 that takes 0.7 to 0.9 of the time beyond half of the last cache, and 1.15 within. If they reach into more
+# layers than so many, or if there are as many of them as elements, it takes up to a tenth longer than to clear ahead.
 MOST_LAYERS = 3
 # Where loads of indices would wait for stores, up to so many elements at once are scattered in scratch and copied: with
 # 32-bit indices, windows of 3 and a stride of 1 that takes 0.72 to 0.87 times as long (7 x 7 to 40 x 40 planes). Larger
@@ -502,7 +503,12 @@ WAYS: tuple[Way[Scattering], ...] = (
             Need(f"strides of 2 to {LARGEST_TILE}", lambda s: 2 <= s.windows[2].stride <= LARGEST_TILE),
             Need("rows that are runs of memory", lambda s: s.has_dense_rows),
         ),
-        pays=(Need("strides of 2, or much memory", lambda s: s.windows[2].stride == PAIR or s.streaming),),
+        pays=(
+            Need(
+                f"more than {FEWEST_IN_A_VECTOR} windows for each vector of a row",
+                lambda s: s.windows[2].out > -(-s.windows[2].out // LANES) * FEWEST_IN_A_VECTOR,
+            ),
+        ),
         book=_book_touching,
     ),
     Way(
@@ -534,6 +540,8 @@ WAYS: tuple[Way[Scattering], ...] = (
                 lambda s: s.windows[1].size * s.windows[2].size * s.itemsize >= s.limits.first_cache,
             ),
             Need(f"at most {MOST_LAYERS} layers in a window", lambda s: s.windows[0].kernel <= MOST_LAYERS),
+            Need("half as much memory as the last cache has", lambda s: 2 * s.traffic >= s.limits.last_cache),
+            Need("few gradients", lambda s: s.has_few(SPARSE_APART)),
         ),
         book=_book_layers,
     ),

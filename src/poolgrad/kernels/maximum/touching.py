@@ -20,10 +20,11 @@ from ..jit.memory import piece_named
 from ..jit.vectors import fence, interleaved, write
 from ..record import LANES, NOTHING
 from ..rows import fill_row
-from ..runtime.stopping import shall_stop_at
+from ..runtime.stopping import shall_stop
 from .fallback import scatter_planes
 from .planes import plane_at
 from .touching_vectors import (
+    ROWS_AT_ONCE,
     eight_distances,
     eight_windows,
     named,
@@ -35,30 +36,33 @@ from .touching_vectors import (
 
 
 def _rows(stride: int) -> tuple[Any, Any]:
-    @piece_named(f"lay_row_{stride}")
-    def lay_row(
-        grads: int, indices: int, code: int, n: int, target: int, pitch: int, width: int, row: int, unit: Any
-    ) -> bool:
-        """All lines of n >= 8 windows, ``pitch`` bytes apart; False if an index is not in its window.
+    @piece_named(f"lay_rows_{stride}")
+    def lay_rows(plan: Any, grads: int, indices: int, rows: int, target: int, row: int, unit: Any) -> bool:
+        """All lines of rows of n >= 8 windows; False if an index is not in its window.
 
         ``row`` is the place where the first of them begins. The last eight windows are laid back over the ones before.
+        Many rows at once: to go in and out for each takes twice as long if they are short.
         """
+        n, code, pitch, width = plan.out[2], plan.index_code, plan.result_steps[3], plan.size[2]
         windows, next_line = rising(0, stride), splat_int(width)
         beyond, worst = splat_int(0), splat_int(0)
-        i = 0
-        while i < n:
-            i = min(i, n - LANES)
-            gradient, distance, more = eight_windows(grads, indices, code, i, row + stride * i, unit)
-            beyond = or_ints(beyond, more)
-            worst = larger(worst, on_first_line(distance, windows, next_line, stride))
-            gradients = interleaved(gradient, gradient, stride, 0)
-            distances = interleaved(distance, distance, stride, 0)
+        for _ in range(rows):
+            i = 0
+            while i < n:
+                i = min(i, n - LANES)
+                gradient, distance, more = eight_windows(grads, indices, code, i, row + stride * i, unit)
+                beyond = or_ints(beyond, more)
+                worst = larger(worst, on_first_line(distance, windows, next_line, stride))
+                gradients = interleaved(gradient, gradient, stride, 0)
+                distances = interleaved(distance, distance, stride, 0)
+                for r in range(stride):
+                    store_line(target + r * pitch, stride * i, named(gradients, distances, r * width))
+                i += LANES
             for r in range(stride):
-                store_line(target + r * pitch, stride * i, named(gradients, distances, r * width))
-            i += LANES
-        for r in range(stride):
-            for w in range(n * stride, width):
-                write(target + r * pitch, w, unit)
+                for w in range(n * stride, width):
+                    write(target + r * pitch, w, unit)
+            grads, indices = grads + plan.grad_steps[3], indices + plan.index_steps[3]
+            target, row = target + stride * pitch, row + stride * width
         return all_below(worst, stride) and not any_bits(beyond)
 
     @piece_named(f"stream_row_{stride}")
@@ -91,12 +95,12 @@ def _rows(stride: int) -> tuple[Any, Any]:
             i += LANES
         return all_below(worst, stride) and not any_bits(beyond)
 
-    return lay_row, stream_row
+    return lay_rows, stream_row
 
 
 def _kernel(stride: int) -> Any:
     """The kernel for windows of this many rows and columns."""
-    lay_row, stream_row = _rows(stride)
+    lay_rows, stream_row = _rows(stride)
 
     def kernel(
         records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
@@ -116,8 +120,10 @@ def _kernel(stride: int) -> Any:
                 streamed = rows if past and made % 16 == 0 else 0
                 if overrun and streamed > 0 and p == end - 1 and d == layers - 1:
                     streamed -= 1  # there may be nothing behind the last row
-                for oh in range(rows):
-                    if shall_stop_at(plan, d * rows + oh, layers * rows, 1):
+                oh = 0
+                while oh < rows:
+                    at_once = 1 if oh < streamed else min(rows - oh, ROWS_AT_ONCE)
+                    if shall_stop(plan, at_once, layers * rows, 1):
                         return NOTHING
                     grads = source + d * plan.grad_steps[2] + oh * plan.grad_steps[3]
                     where = pointers + d * plan.index_steps[2] + oh * plan.index_steps[3]
@@ -125,7 +131,8 @@ def _kernel(stride: int) -> Any:
                     if oh < streamed:
                         found &= stream_row(grads, where, code, columns, at, pitch, width, row, unit)
                     else:
-                        found &= lay_row(grads, where, code, columns, at, pitch, width, row, unit)
+                        found &= lay_rows(plan, grads, where, at_once, at, row, unit)
+                    oh += at_once
                 for h in range(rows * stride, height):
                     fill_row(made + h * pitch, plan.code, width, unit, plan.streaming)
             if not found:
