@@ -64,8 +64,9 @@ SPARSE, SPARSE_BFLOATS, SPARSE_APART = 6, 10, 2
 # times as many 10 %; but if there are many for each gradient, more of them, up to so many bytes: of planes, too, that
 # follow each other. Those of 33 x 32 with one gradient each take 0.4 of the time that they take one by one.
 CLEARED_AHEAD, MOST_CLEARED_AHEAD, SPARSE_BATCH = 512, 1 << 15, 5
-# Channels side by side, of which bands, sums and threads take no fewer at once: a cache line has as many.
-CHANNELS_OF_A_LINE = 32
+# Channels side by side, of which bands, sums and threads take no fewer at once: a cache line has as many. Threads that
+# clear and scatter take more: with two of them, halves of 67 to 256 channels took 1.3 to 4 times as long as one alone.
+CHANNELS_OF_A_LINE, CHANNELS_OF_A_SCATTER = 32, 256
 
 
 class _View(NamedTuple):
@@ -213,7 +214,11 @@ class Scattering:
 
     @property
     def pieces(self) -> int:
-        """Of each image, to be units of work: planes, or channels side by side only if images are hard to share out.
+        """Of each image, to be units of a scatter's work: planes, or channels side by side."""
+        return self.pieces_of(CHANNELS_OF_A_SCATTER)
+
+    def pieces_of(self, least: int) -> int:
+        """Planes, or at least so many channels side by side, and these only if images are hard to share out.
 
         Threads that write to the same cache lines take longer than one alone, many times if channels are few.
         """
@@ -222,7 +227,7 @@ class Scattering:
             return self.channels
         if images % self.parts == 0 or images >= 4 * self.parts:
             return 1
-        return max(min(self.parts, self.channels // CHANNELS_OF_A_LINE), 1)
+        return max(min(self.parts, self.channels // least), 1)
 
     @property
     def fallback_plane(self) -> int:
@@ -326,7 +331,7 @@ def _blocks_scratch(s: Scattering) -> tuple[int, int, int]:
 def _book_blocks(s: Scattering, record: Record) -> Booking:
     rows = s.windows[1]
     record["together"], floats, integers = _blocks_scratch(s)
-    record["pieces"] = pieces = min(s.pieces, s.channels // LANES)
+    record["pieces"] = pieces = min(s.pieces_of(CHANNELS_OF_A_LINE), s.channels // LANES)
     _set_windows(record, s.windows)
     code = codes.FLOAT32 if s.plain else CODES[s.target.dtype]
     kernel = next(name for name, kind in PIXEL_BLOCKS.items() if kind == (rows.kernel, rows.stride, code))
@@ -507,6 +512,11 @@ WAYS: tuple[Way[Scattering], ...] = (
             Need(
                 f"more than {FEWEST_IN_A_VECTOR} windows for each vector of a row",
                 lambda s: s.windows[2].out > -(-s.windows[2].out // LANES) * FEWEST_IN_A_VECTOR,
+            ),
+            # Vectors that lie in two cache lines are slow where no cache holds these: 1.1 to 1.5 times a scatter.
+            Need(
+                "rows of whole multiples of 16 bytes, or no more than three quarters of the last cache",
+                lambda s: s.windows[2].size * s.itemsize % 16 == 0 or 4 * s.traffic <= 3 * s.limits.last_cache,
             ),
         ),
         book=_book_touching,
