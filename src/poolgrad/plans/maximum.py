@@ -64,9 +64,8 @@ SPARSE, SPARSE_BFLOATS, SPARSE_APART = 6, 10, 2
 # times as many 10 %; but if there are many for each gradient, more of them, up to so many bytes: of planes, too, that
 # follow each other. Those of 33 x 32 with one gradient each take 0.4 of the time that they take one by one.
 CLEARED_AHEAD, MOST_CLEARED_AHEAD, SPARSE_BATCH = 512, 1 << 15, 5
-# Channels side by side, of which bands, sums and threads take no fewer at once: a cache line has as many. Threads that
-# clear and scatter take more: with two of them, halves of 67 to 256 channels took 1.3 to 4 times as long as one alone.
-CHANNELS_OF_A_LINE, CHANNELS_OF_A_SCATTER = 32, 256
+# Channels side by side, of which bands, sums and threads take no fewer at once: a cache line has as many.
+CHANNELS_OF_A_LINE = 32
 
 
 class _View(NamedTuple):
@@ -215,7 +214,7 @@ class Scattering:
     @property
     def pieces(self) -> int:
         """Of each image, to be units of a scatter's work: planes, or channels side by side."""
-        return self.pieces_of(CHANNELS_OF_A_SCATTER)
+        return self.pieces_of(self.limits.channels_of_a_part)
 
     def pieces_of(self, least: int) -> int:
         """Planes, or at least so many channels side by side, and these only if images are hard to share out.
