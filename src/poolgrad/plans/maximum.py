@@ -351,6 +351,11 @@ def _book_touching(s: Scattering, record: Record) -> Booking:
     return Booking(f"max_touching_{s.windows[2].stride}", s.count)
 
 
+def _book_pairs(s: Scattering, record: Record) -> Booking:
+    record["followed"] = True  # nothing is read behind a row
+    return Booking("max_touching_pairs", s.count, s.fallback_plane)
+
+
 def _tiles_small_planes(s: Scattering) -> bool:
     """2 x 2 windows that tile small planes."""
     _, rows, columns = s.windows
@@ -530,7 +535,7 @@ WAYS: tuple[Way[Scattering], ...] = (
             Need("rows that are runs of memory", lambda s: s.has_dense_rows),
         ),
         pays=(),
-        book=lambda s, record: Booking("max_touching_pairs", s.count, s.fallback_plane),
+        book=_book_pairs,
     ),
     Way(
         "layers",

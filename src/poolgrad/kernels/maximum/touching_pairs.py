@@ -19,13 +19,10 @@ from numba.extending import intrinsic
 from ..jit.halves import load_bfloats, load_halves, pairs_of_bfloats, pairs_of_halves
 from ..jit.matching import all_below, any_bits, larger, or_ints, rising, splat_int, spread, subtract_ints
 from ..jit.memory import piece, write_u16
-from ..jit.vectors import Vector, add, fence, splat, store, stream
-from ..record import FLOAT16, LANES, NOTHING
-from ..rows import fill_row
-from ..runtime.stopping import shall_stop
-from .fallback import scatter_planes
-from .planes import plane_at
-from .touching_vectors import ROWS_AT_ONCE, eight_distances, on_first_line
+from ..jit.vectors import Vector, add, splat, store, stream
+from ..record import FLOAT16, LANES
+from .touching import kernel_of
+from .touching_vectors import eight_distances, on_first_line
 
 _INT32 = ir.IntType(32)
 
@@ -88,33 +85,4 @@ def lay_pairs(
     return all_below(worst, 2) and not any_bits(beyond)
 
 
-def max_touching_pairs(
-    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    """Planes ``begin`` to ``end``. Returns the place of the first bad index, counted over all planes, or NOTHING."""
-    plan = records[0]
-    height, width, rows, row_step, layers = plan.size[1], plan.size[2], plan.out[1], plan.result_steps[3], plan.size[0]
-    aligned = row_step % 16 == 0 and 2 * width % 16 == 0
-    for p in range(begin, end):
-        source, pointers, target = plane_at(plan, p, grad, indices, result)
-        found = True
-        for d in range(layers):
-            made = target + d * plan.result_steps[2]
-            past = plan.streaming and aligned and made % 16 == 0
-            for oh in range(0, rows, ROWS_AT_ONCE):
-                at_once = min(rows - oh, ROWS_AT_ONCE)
-                if shall_stop(plan, at_once, layers * rows, 1):
-                    return NOTHING
-                grads = source + d * plan.grad_steps[2] + oh * plan.grad_steps[3]
-                where = pointers + d * plan.index_steps[2] + oh * plan.index_steps[3]
-                at, row = made + 2 * oh * row_step, (d * height + 2 * oh) * width
-                found &= lay_pairs(plan, grads, where, at_once, at, row, past, unit)
-            for h in range(2 * rows, height):
-                fill_row(made + h * row_step, plan.code, width, unit, past)
-        if not found:
-            bad = scatter_planes(plan, p, p + 1, grad, indices, result, floats, unit)
-            if bad != NOTHING:
-                return bad
-    if plan.streaming:
-        fence()
-    return NOTHING
+max_touching_pairs = kernel_of("max_touching_pairs", 2, lay_pairs)

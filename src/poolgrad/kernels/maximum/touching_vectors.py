@@ -31,9 +31,6 @@ from ..jit.vectors import _part, _store, add, lanes_streamed, load, splat, strea
 from ..record import INT64, LANES
 
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
-# Rows of windows between two looks whether to stop: many at once, since to go into a loop and out of it for each row
-# takes as long as three vectors of windows.
-ROWS_AT_ONCE = 16
 
 
 @inlined_piece
