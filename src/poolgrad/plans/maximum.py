@@ -64,8 +64,8 @@ SPARSE, SPARSE_BFLOATS, SPARSE_APART = 6, 10, 2
 # times as many 10 %; but if there are many for each gradient, more of them, up to so many bytes: of planes, too, that
 # follow each other. Those of 33 x 32 with one gradient each take 0.4 of the time that they take one by one.
 CLEARED_AHEAD, MOST_CLEARED_AHEAD = 512, 1 << 15
-# A batch of planes grows with the elements for each gradient, if these are more than so many. With 8 of them, batches of
-# 32 KB instead of 4 take 1.9 times as long in planes of 7 x 7 x 6 floats, 19 MB in all, and of 8 KB 1.2 times.
+# A batch of planes grows with the elements for each gradient, if these are more than so many. With 8 of them, batches
+# of 32 KB instead of 4 take 1.9 times as long in planes of 7 x 7 x 6 floats, 19 MB in all, and of 8 KB 1.2 times.
 SPARSE_BATCH = 8
 # Channels side by side, of which bands, sums and threads take no fewer at once: a cache line has as many.
 CHANNELS_OF_A_LINE = 32
