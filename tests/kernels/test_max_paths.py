@@ -317,8 +317,7 @@ def test_channels_that_lie_side_by_side(
 ) -> None:
     """Images split between threads, rows with gaps between them, windows cut off at every border; sums of halves for
     all channels at once, and for some; in the output itself, and in bands if rows follow each other."""
-    if streamed:
-        planning.limit(last_cache=0)
+    planning.limit(channels_of_a_part=32, **({"last_cache": 0} if streamed else {}))
     sizes = ((7, 5), (6, 8), (1, 9), (8, 3))
     for (kernel, stride, pad), size, channels, ceil in itertools.product(PIXELS, sizes, (3, 8, 70), (False, True)):
         shape = (2, channels, max(size[0], kernel), max(size[1], kernel))
@@ -546,7 +545,7 @@ def test_indices_that_went_astray(way: Any, dtype: Any, index_dtype: Any, planni
     name, shape, size, last = way
     if not can_take(name, dtype, size):
         return
-    planning.ways = [name]
+    planning.use(ways=[name], channels_of_a_part=1)
     arrange = channels_last if last else np.ascontiguousarray
     grad, good = gradients_and_indices(shape, dtype, index_dtype, size, size, 0, False)
     far = shape[2] * shape[3] - 1
@@ -575,7 +574,7 @@ def test_the_first_bad_index_of_every_way(way: Any, planning: Planning) -> None:
     dtype = np.float32 if can_take(name, np.float32, size) else np.float16
     if not can_take(name, dtype, size):
         return
-    planning.ways = [name]
+    planning.use(ways=[name], channels_of_a_part=1)
     arrange = channels_last if last else np.ascontiguousarray
     grad, good = gradients_and_indices(shape, dtype, np.int64, size, size, 0, False)
     x, plane = arrange(np.zeros(shape, dtype)), shape[2] * shape[3]

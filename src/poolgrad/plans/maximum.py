@@ -36,8 +36,9 @@ from .plan import CODES, Plan, compute_dtype, parts_for
 from .ways import Booking, Need, Record, Way, choose
 
 # Windows that touch are laid out by constant shuffles up to this stride, at least a vector of them to a row. Beyond it
-# few gradients meet many zeros, and a scatter is as fast; within the caches it is with strides of 3, too.
-LARGEST_TILE, NARROWEST_ROW = 3, LANES
+# few gradients meet many zeros, and a scatter is as fast. So it is where vectors hold so few windows of a row, all in
+# all: rows of 8 take 0.9 of its time, of 9 and 10 1.1 to 1.3, of 12 0.9, of 14 and more 0.6 to 0.8.
+LARGEST_TILE, NARROWEST_ROW, FEWEST_IN_A_VECTOR = 3, LANES, 5
 # Of 16-bit numbers, a window's two columns are one word.
 PAIR = 2
 # Shorter rows of 2 x 2 windows are laid one over the end of the other: rows of 7 take two thirds of a scatter's time,
@@ -48,9 +49,9 @@ SHORTEST_ROW, FEWEST_TO_PAY = 4, 5
 # halves need no memory that way: it takes 0.4 to 0.8 of the time of a scatter, and so do floats if windows touch (0.7).
 # If these overlap, only tensors beyond the caches take 0.7 of it, and smaller ones 0.9 to 2.
 BLOCKS = {windows[:2] for windows in PIXEL_BLOCKS.values()}
-# Layers that would fill the first-level cache are cleared row by row before windows with depth. If
-# these are of 3 with a stride of 2, that takes 0.93 of the time with layers of 96 x 96 floats, 0.7 with 224 x 224, and
-# 1.03 with 80 x 80. If they reach into more layers than so many, it takes up to a tenth longer than to clear ahead.
+# Layers that would fill the first-level cache are cleared row by row before windows with depth. With windows of 3 and a
+# stride of 2 that takes 0.7 to 0.9 of the time beyond half of the last cache, and 1.15 within. If they reach into more
+# layers than so many, or if there are as many of them as elements, it takes up to a tenth longer than to clear ahead.
 MOST_LAYERS = 3
 # Where loads of indices would wait for stores, up to so many elements at once are scattered in scratch and copied: with
 # 32-bit indices, windows of 3 and a stride of 1 that takes 0.72 to 0.87 times as long (7 x 7 to 40 x 40 planes). Larger
@@ -62,7 +63,10 @@ SPARSE, SPARSE_BFLOATS, SPARSE_APART = 6, 10, 2
 # So many elements of an output are cleared at a time, ahead of gradients. Twice as many take up to 4 % longer, four
 # times as many 10 %; but if there are many for each gradient, more of them, up to so many bytes: of planes, too, that
 # follow each other. Those of 33 x 32 with one gradient each take 0.4 of the time that they take one by one.
-CLEARED_AHEAD, MOST_CLEARED_AHEAD, SPARSE_BATCH = 512, 1 << 15, 5
+CLEARED_AHEAD, MOST_CLEARED_AHEAD = 512, 1 << 15
+# A batch of planes grows with the elements for each gradient, if these are more than so many. With 8 of them, batches
+# of 32 KB instead of 4 take 1.9 times as long in planes of 7 x 7 x 6 floats, 19 MB in all, and of 8 KB 1.2 times.
+SPARSE_BATCH = 8
 # Channels side by side, of which bands, sums and threads take no fewer at once: a cache line has as many.
 CHANNELS_OF_A_LINE = 32
 
@@ -212,7 +216,11 @@ class Scattering:
 
     @property
     def pieces(self) -> int:
-        """Of each image, to be units of work: planes, or channels side by side only if images are hard to share out.
+        """Of each image, to be units of a scatter's work: planes, or channels side by side."""
+        return self.pieces_of(self.limits.channels_of_a_part)
+
+    def pieces_of(self, least: int) -> int:
+        """Planes, or at least so many channels side by side, and these only if images are hard to share out.
 
         Threads that write to the same cache lines take longer than one alone, many times if channels are few.
         """
@@ -221,7 +229,7 @@ class Scattering:
             return self.channels
         if images % self.parts == 0 or images >= 4 * self.parts:
             return 1
-        return max(min(self.parts, self.channels // CHANNELS_OF_A_LINE), 1)
+        return max(min(self.parts, self.channels // least), 1)
 
     @property
     def fallback_plane(self) -> int:
@@ -325,7 +333,7 @@ def _blocks_scratch(s: Scattering) -> tuple[int, int, int]:
 def _book_blocks(s: Scattering, record: Record) -> Booking:
     rows = s.windows[1]
     record["together"], floats, integers = _blocks_scratch(s)
-    record["pieces"] = pieces = min(s.pieces, s.channels // LANES)
+    record["pieces"] = pieces = min(s.pieces_of(CHANNELS_OF_A_LINE), s.channels // LANES)
     _set_windows(record, s.windows)
     code = codes.FLOAT32 if s.plain else CODES[s.target.dtype]
     kernel = next(name for name, kind in PIXEL_BLOCKS.items() if kind == (rows.kernel, rows.stride, code))
@@ -344,6 +352,11 @@ def _touches(s: Scattering) -> bool:
 def _book_touching(s: Scattering, record: Record) -> Booking:
     record["followed"] = s.source.is_dense and s.where.is_dense
     return Booking(f"max_touching_{s.windows[2].stride}", s.count)
+
+
+def _book_pairs(s: Scattering, record: Record) -> Booking:
+    record["followed"] = True  # nothing is read behind a row
+    return Booking("max_touching_pairs", s.count, s.fallback_plane)
 
 
 def _tiles_small_planes(s: Scattering) -> bool:
@@ -424,7 +437,8 @@ def _book_layers(s: Scattering, record: Record) -> Booking:
 
 def _in_place(s: Scattering, record: Record, kernel: str, *, sums: bool) -> Booking:
     """All planes of an image together, or as many as have room for their sums, or some small planes."""
-    size = MOST_CLEARED_AHEAD if s.has_few(SPARSE_BATCH) else s.limits.batch_bytes
+    usual = s.limits.batch_bytes
+    size = max(usual, min(usual * s.plane // max(SPARSE_BATCH * s.gradients, 1), MOST_CLEARED_AHEAD))
     batch, together, floats = 1 if s.by_pixels else _batch(s, size), s.channels if s.by_pixels else 1, s.fallback_plane
     if sums and s.by_pixels:
         room, most = (
@@ -502,7 +516,17 @@ WAYS: tuple[Way[Scattering], ...] = (
             Need(f"strides of 2 to {LARGEST_TILE}", lambda s: 2 <= s.windows[2].stride <= LARGEST_TILE),
             Need("rows that are runs of memory", lambda s: s.has_dense_rows),
         ),
-        pays=(Need("strides of 2, or much memory", lambda s: s.windows[2].stride == PAIR or s.streaming),),
+        pays=(
+            Need(
+                f"more than {FEWEST_IN_A_VECTOR} windows for each vector of a row",
+                lambda s: s.windows[2].out > -(-s.windows[2].out // LANES) * FEWEST_IN_A_VECTOR,
+            ),
+            # Vectors that lie in two cache lines are slow where no cache holds these: 1.1 to 1.5 times a scatter.
+            Need(
+                "rows of whole multiples of 16 bytes, or no more than three quarters of the last cache",
+                lambda s: s.windows[2].size * s.itemsize % 16 == 0 or 4 * s.traffic <= 3 * s.limits.last_cache,
+            ),
+        ),
         book=_book_touching,
     ),
     Way(
@@ -515,7 +539,7 @@ WAYS: tuple[Way[Scattering], ...] = (
             Need("rows that are runs of memory", lambda s: s.has_dense_rows),
         ),
         pays=(),
-        book=lambda s, record: Booking("max_touching_pairs", s.count, s.fallback_plane),
+        book=_book_pairs,
     ),
     Way(
         "layers",
@@ -534,6 +558,8 @@ WAYS: tuple[Way[Scattering], ...] = (
                 lambda s: s.windows[1].size * s.windows[2].size * s.itemsize >= s.limits.first_cache,
             ),
             Need(f"at most {MOST_LAYERS} layers in a window", lambda s: s.windows[0].kernel <= MOST_LAYERS),
+            Need("half as much memory as the last cache has", lambda s: 2 * s.traffic >= s.limits.last_cache),
+            Need("few gradients", lambda s: s.has_few(SPARSE_APART)),
         ),
         book=_book_layers,
     ),

@@ -120,3 +120,17 @@ def add_at(builder: ir.IRBuilder, base: ir.Value, offset: ir.Value, value: ir.Va
     """Add a value to a number in memory of the value's type."""
     pointer = pointer_at(builder, base, offset, value.type)
     builder.store(builder.fadd(builder.load(pointer, align=1), value), pointer, align=1)
+
+
+@instruction(types.float32(types.uint16, types.float32))
+def unless_zero(builder: ir.IRBuilder, word: ir.Value, value: ir.Value) -> ir.Value:
+    """The value, or zero if the word is zero. Chosen by the lanes of a vector: LLVM would make a branch of it."""
+
+    def lane(number: ir.Value) -> ir.Value:
+        vector = ir.Constant(ir.VectorType(number.type, 4), ir.Undefined)
+        return builder.insert_element(vector, number, ir.Constant(ir.IntType(32), 0))
+
+    words, zero = lane(builder.zext(word, ir.IntType(32))), ir.Constant(ir.IntType(32), 0)
+    is_set = builder.icmp_unsigned("!=", words, ir.Constant(words.type, None))
+    values = lane(value)
+    return builder.extract_element(builder.select(is_set, values, ir.Constant(values.type, None)), zero)

@@ -33,6 +33,7 @@ from ..jit.memory import (
     read_i64,
     read_u16,
     stay_apart,
+    unless_zero,
     write_f32,
     write_u16,
 )
@@ -78,10 +79,7 @@ def add_number(target: int, place: int, sums: int, at: int, grads: int, i: int, 
 def _summed(widen: Any, narrow: Any) -> Any:
     @inlined_piece
     def add_half(target: int, place: int, sums: int, at: int, grads: int, i: int, unit: Any) -> bool:
-        before = read_f32(sums, at)
-        # Compared as a float: of a comparison of integers LLVM makes a wait for the result before, twice as long.
-        if widen(read_u16(target, place)) == unit:
-            before = unit
+        before = unless_zero(read_u16(target, place), read_f32(sums, at))
         total = before + widen(read_u16(grads, i * 2))
         write_f32(sums, at, total)
         write_u16(target, place, narrow(total))

@@ -19,12 +19,9 @@ from numba.extending import intrinsic
 from ..jit.halves import load_bfloats, load_halves, pairs_of_bfloats, pairs_of_halves
 from ..jit.matching import all_below, any_bits, larger, or_ints, rising, splat_int, spread, subtract_ints
 from ..jit.memory import piece, write_u16
-from ..jit.vectors import Vector, add, fence, splat, store, stream
-from ..record import FLOAT16, LANES, NOTHING
-from ..rows import fill_row
-from ..runtime.stopping import shall_stop_at
-from .fallback import scatter_planes
-from .planes import plane_at
+from ..jit.vectors import Vector, add, splat, store, stream
+from ..record import FLOAT16, LANES
+from .touching import kernel_of
 from .touching_vectors import eight_distances, on_first_line
 
 _INT32 = ir.IntType(32)
@@ -50,77 +47,42 @@ def named_half(typing_context: Any, pairs: types.Type, distance: types.Type, lin
 
 @piece
 def lay_pairs(
-    grads: int,
-    storage: int,
-    indices: int,
-    code: int,
-    n: int,
-    target: int,
-    pitch: int,
-    width: int,
-    row: int,
-    streaming: bool,
-    unit: Any,
+    plan: Any, grads: int, indices: int, rows: int, target: int, row: int, streaming: bool, unit: Any
 ) -> bool:
-    """Both lines of n >= 8 windows, ``pitch`` bytes apart; False if an index is not in its window.
+    """Both lines of rows of n >= 8 windows; False if an index is not in its window.
 
     ``row`` is the place where the first of them begins. The last eight windows are laid back over the ones before: also
     at a multiple of 16 bytes, if lines are such multiples.
     """
+    n, pitch, width = plan.out[2], plan.result_steps[3], plan.size[2]
     zero, windows, next_line = splat(unit), rising(0, 2), splat_int(width)
     beyond, worst = splat_int(0), splat_int(0)
-    i = 0
-    while i < n:
-        i = min(i, n - LANES)
-        if storage == FLOAT16:
-            pairs = pairs_of_halves(add(zero, load_halves(grads, i, unit)))
-        else:
-            pairs = pairs_of_bfloats(add(zero, load_bfloats(grads, i, unit)))
-        distance, more = eight_distances(indices, code, i, row + 2 * i)
-        beyond = or_ints(beyond, more)
-        worst = larger(worst, on_first_line(distance, windows, next_line, 2))
-        distance = subtract_ints(distance, windows)
-        upper, lower = named_half(pairs, distance, 0), named_half(pairs, distance, width)
-        if streaming:
-            stream(target, i, upper)
-            stream(target + pitch, i, lower)
-        else:
-            store(target, i, upper)
-            store(target + pitch, i, lower)
-        i += LANES
+    for _ in range(rows):
+        i = 0
+        while i < n:
+            i = min(i, n - LANES)
+            if plan.code == FLOAT16:
+                pairs = pairs_of_halves(add(zero, load_halves(grads, i, unit)))
+            else:
+                pairs = pairs_of_bfloats(add(zero, load_bfloats(grads, i, unit)))
+            distance, more = eight_distances(indices, plan.index_code, i, row + 2 * i)
+            beyond = or_ints(beyond, more)
+            worst = larger(worst, on_first_line(distance, windows, next_line, 2))
+            distance = subtract_ints(distance, windows)
+            upper, lower = named_half(pairs, distance, 0), named_half(pairs, distance, width)
+            if streaming:
+                stream(target, i, upper)
+                stream(target + pitch, i, lower)
+            else:
+                store(target, i, upper)
+                store(target + pitch, i, lower)
+            i += LANES
+        if 2 * n < width:
+            write_u16(target, 2 * width - 2, types.uint16(0))
+            write_u16(target + pitch, 2 * width - 2, types.uint16(0))
+        grads, indices = grads + plan.grad_steps[3], indices + plan.index_steps[3]
+        target, row = target + 2 * pitch, row + 2 * width
     return all_below(worst, 2) and not any_bits(beyond)
 
 
-def max_touching_pairs(
-    records: Any, grad: int, indices: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
-) -> int:
-    """Planes ``begin`` to ``end``. Returns the place of the first bad index, counted over all planes, or NOTHING."""
-    plan = records[0]
-    height, width, rows, columns = plan.size[1], plan.size[2], plan.out[1], plan.out[2]
-    row_step, code, layers = plan.result_steps[3], plan.index_code, plan.size[0]
-    aligned = row_step % 16 == 0 and 2 * width % 16 == 0
-    for p in range(begin, end):
-        source, pointers, target = plane_at(plan, p, grad, indices, result)
-        found = True
-        for d in range(layers):
-            made = target + d * plan.result_steps[2]
-            past = plan.streaming and aligned and made % 16 == 0
-            for oh in range(rows):
-                if shall_stop_at(plan, d * rows + oh, layers * rows, 1):
-                    return NOTHING
-                grads = source + d * plan.grad_steps[2] + oh * plan.grad_steps[3]
-                where = pointers + d * plan.index_steps[2] + oh * plan.index_steps[3]
-                at, row = made + 2 * oh * row_step, (d * height + 2 * oh) * width
-                found &= lay_pairs(grads, plan.code, where, code, columns, at, row_step, width, row, past, unit)
-                if 2 * columns < width:
-                    write_u16(at, 2 * width - 2, types.uint16(0))
-                    write_u16(at + row_step, 2 * width - 2, types.uint16(0))
-            for h in range(2 * rows, height):
-                fill_row(made + h * row_step, plan.code, width, unit, past)
-        if not found:
-            bad = scatter_planes(plan, p, p + 1, grad, indices, result, floats, unit)
-            if bad != NOTHING:
-                return bad
-    if plan.streaming:
-        fence()
-    return NOTHING
+max_touching_pairs = kernel_of("max_touching_pairs", 2, lay_pairs)
