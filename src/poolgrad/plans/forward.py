@@ -25,6 +25,7 @@ from .ways import Booking, Need, Record, Way, choose
 # the square root of the columns as long as one of those. Measured on 16 to 256 columns; with a stride of 1 windows are
 # neighbours in memory, and rows that wait for those of other layers wait in an eighth of the scratch.
 PLANES_BY_ROOT, WITH_LAYERS, SIDE_BY_SIDE = 0.42, 0.55, 0.7
+MOST_PLANES = 6  # but for a stride of 1
 # Columns of the rows that eight windows hold at most.
 LONGEST_ALONG_ROWS = 2**14
 # Columns of the widest rows that are pooled without tiles. The usual windows take 0.3 to 0.9 of the time of eight
@@ -389,11 +390,11 @@ def _is_best_by_pixels(pooling: Pooling) -> bool:
 def _leaves_lanes_empty(pooling: Pooling) -> bool:
     """Whether planes are so few, or so wide, that windows fill vectors better than planes do."""
     depth, _, columns = pooling.axes
-    root = SIDE_BY_SIDE if columns.rule == FIXED and columns.stride == 1 else PLANES_BY_ROOT
-    if _longest_window(depth, 1) > 1:
-        root = max(root, WITH_LAYERS)
+    neighbours = columns.rule == FIXED and columns.stride == 1
+    root = SIDE_BY_SIDE if neighbours else WITH_LAYERS if _longest_window(depth, 1) > 1 else PLANES_BY_ROOT
+    planes = root * math.sqrt(columns.size)
     groups = -(-pooling.number_of_planes // LANES)
-    return pooling.number_of_planes <= groups * root * math.sqrt(columns.size)
+    return pooling.number_of_planes <= groups * (planes if neighbours else min(planes, MOST_PLANES))
 
 
 SMALL_DIVISORS = Need[Pooling]("divisors that the compute type holds", lambda p: not p.large_divisors)

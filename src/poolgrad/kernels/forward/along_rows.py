@@ -250,9 +250,9 @@ _give_places_64 = _giver("along_rows_give_places_64", store_places_64, store_few
 
 
 @piece
-def give_numbers(plan: Any, planes: Any, unused: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any) -> None:
+def give_numbers(plan: Any, planes: Any, unused: Any, row: Any, left: int, n: int, scratch: Scratch, unit: Any) -> None:
     """A row of n vectors of windows."""
-    target = planes[0] + offset_of(plan, plan.result_steps, row, left * LANES)
+    target = planes[0] + offset_of(plan.result_steps, row, left * LANES)
     step = plan.result_steps[4]
     windows, pixel = windows_in_tile(plan, left, n), LANES * plan.vectors
     if plan.writing == BY_ELEMENTS:
@@ -269,11 +269,11 @@ def give_numbers(plan: Any, planes: Any, unused: Any, row: int, left: int, n: in
 
 @piece
 def give_averages(
-    plan: Any, planes: Any, unused: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any
+    plan: Any, planes: Any, unused: Any, row: Any, left: int, n: int, scratch: Scratch, unit: Any
 ) -> None:
     """Sums, divided by the exact integers that their windows count."""
-    counts, od, oh = tables_of(plan, scratch).counts, row // plan.out[ROWS], row % plan.out[ROWS]
-    scale = splat(as_unit(plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh), unit))
+    counts = tables_of(plan, scratch).counts
+    scale = splat(as_unit(plan.divisor * count_of(plan, DEPTH, row[0]) * count_of(plan, ROWS, row[1]), unit))
     for i in range(0, n * LANES, LANES):
         total = load(scratch.results, i, unit)
         store(scratch.results, i, divide(total, multiply(scale, load(counts, i, unit))))
@@ -281,10 +281,10 @@ def give_averages(
 
 
 @piece
-def give_maxima(plan: Any, planes: Any, places: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any) -> None:
+def give_maxima(plan: Any, planes: Any, places: Any, row: Any, left: int, n: int, scratch: Scratch, unit: Any) -> None:
     """Maxima and their places."""
     give_numbers(plan, planes, places, row, left, n, scratch, unit)
-    target, step = places[0] + offset_of(plan, plan.index_steps, row, left * LANES), plan.index_steps[4]
+    target, step = places[0] + offset_of(plan.index_steps, row, left * LANES), plan.index_steps[4]
     there, windows = scratch.results + LANES * plan.itemsize, windows_in_tile(plan, left, n)
     if plan.index_code == INT32:
         _give_places_32(target, step, there, PIXEL, windows, unit)

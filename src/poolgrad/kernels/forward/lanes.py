@@ -8,11 +8,10 @@ planes, and no row has tails.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from numba import types
 
-from ..geometry import ROWS
 from ..jit.halves import (
     load_bfloats,
     load_halves,
@@ -36,52 +35,42 @@ def size_of_half(unit: Any) -> int:
     return 2
 
 
-class Group(NamedTuple):
-    """Eight planes that are worked on together: the first one's number, or of pixels the image and first channel."""
-
-    image: int
-    first: int
-
-
 @inlined_piece
-def group_of(plan: Any, number: int) -> Group:
-    """The last channels of an image are laid back over their predecessors."""
-    if plan.pixel:
-        groups = -(-plan.channels // LANES)
-        return Group(number // groups, min(number % groups * LANES, plan.channels - LANES))
-    return Group(0, number * LANES)
-
-
-@inlined_piece
-def plane_of(plan: Any, base: int, steps: Any, group: Group, lane: int) -> int:
-    """Where a plane of the group begins. The last one of all stands in for those that are not there."""
-    if plan.pixel:
-        return base + group.image * steps[0] + (group.first + lane) * steps[1]
-    p = min(group.first + lane, plan.planes - 1)
-    return base + p // plan.channels * steps[0] + p % plan.channels * steps[1]
+def next_plane(plan: Any, steps: Any, at: int, channel: int, p: int) -> tuple[int, int]:
+    """Where the plane after number p begins, and its channel. The last one of all stands in for those that are not
+    there."""
+    if p + 1 >= plan.planes:
+        return at, channel
+    if channel + 1 == plan.channels:
+        return at + steps[0] - channel * steps[1], channel - channel
+    return at + steps[1], channel + 1
 
 
 @piece
 def planes_of(plan: Any, base: int, steps: Any, number: int) -> Any:
-    """Where the planes of a group begin."""
-    group = group_of(plan, number)
-    return (
-        plane_of(plan, base, steps, group, 0),
-        plane_of(plan, base, steps, group, 1),
-        plane_of(plan, base, steps, group, 2),
-        plane_of(plan, base, steps, group, 3),
-        plane_of(plan, base, steps, group, 4),
-        plane_of(plan, base, steps, group, 5),
-        plane_of(plan, base, steps, group, 6),
-        plane_of(plan, base, steps, group, 7),
-    )
+    """Where the eight planes of a group begin. Of pixels the last channels of an image are laid back over their
+    predecessors."""
+    p, channels = number * LANES, plan.channels
+    image, channel = p // channels, p % channels
+    if plan.pixel:
+        groups = -(-channels // LANES)
+        image, channel = number // groups, min(number % groups * LANES, channels - LANES)
+        p = image * channels + channel
+    a = base + image * steps[0] + channel * steps[1]
+    b, channel = next_plane(plan, steps, a, channel, p)
+    c, channel = next_plane(plan, steps, b, channel, p + 1)
+    d, channel = next_plane(plan, steps, c, channel, p + 2)
+    e, channel = next_plane(plan, steps, d, channel, p + 3)
+    f, channel = next_plane(plan, steps, e, channel, p + 4)
+    g, channel = next_plane(plan, steps, f, channel, p + 5)
+    h, channel = next_plane(plan, steps, g, channel, p + 6)
+    return a, b, c, d, e, f, g, h
 
 
 @inlined_piece
-def offset_of(plan: Any, steps: Any, row: int, left: int) -> int:
+def offset_of(steps: Any, row: Any, left: int) -> int:
     """From the beginning of a plane to window ``left`` of one of its rows of windows."""
-    height = plan.out[ROWS]
-    return row // height * steps[2] + row % height * steps[3] + left * steps[4]
+    return row[0] * steps[2] + row[1] * steps[3] + left * steps[4]
 
 
 def lanes_taker(name: str, take: Any) -> Any:

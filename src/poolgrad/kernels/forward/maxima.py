@@ -116,10 +116,10 @@ def give_places(plan: Any, planes: Any, offset: int, source: int, n: int, unit: 
 
 
 @piece
-def give_maxima(plan: Any, planes: Any, places: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any) -> None:
-    give_row(plan, planes, offset_of(plan, plan.result_steps, row, left), scratch.results, n, scratch.edge, unit)
+def give_maxima(plan: Any, planes: Any, places: Any, row: Any, left: int, n: int, scratch: Scratch, unit: Any) -> None:
+    give_row(plan, planes, offset_of(plan.result_steps, row, left), scratch.results, n, scratch.edge, unit)
     there = scratch.results + LANES * itemsize(unit)
-    give_places(plan, places, offset_of(plan, plan.index_steps, row, left), there, n, unit)
+    give_places(plan, places, offset_of(plan.index_steps, row, left), there, n, unit)
 
 
 _max_rows = lanes_pooling("pooled_maxima", compare_columns, compare_rows, set_lowest, give_maxima)
@@ -158,9 +158,9 @@ def values_pooling(
 
     @piece_named(f"{name}_given")
     def give_values(
-        plan: Any, planes: Any, unused: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any
+        plan: Any, planes: Any, unused: Any, row: Any, left: int, n: int, scratch: Scratch, unit: Any
     ) -> None:
-        offset = offset_of(plan, plan.result_steps, row, left)
+        offset = offset_of(plan.result_steps, row, left)
         give(plan, planes, offset, scratch.results, n, scratch.edge, unit)
 
     return lanes_pooling(f"{name}_pooled", compare, pool_rows, set_nothing, give_values, take)

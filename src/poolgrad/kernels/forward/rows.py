@@ -86,6 +86,12 @@ def tabulate_columns(plan: Any, left: int, number: int, scratch: Scratch, unit: 
 
 
 @inlined_piece
+def next_row(od: int, oh: int, height: int) -> tuple[int, int]:
+    """The layer and row of windows after another one; a division takes as long as some vectors."""
+    return (od + 1, oh - oh) if oh + 1 == height else (od, oh + 1)
+
+
+@inlined_piece
 def first_reaching(stops: int, column: int, begin: int, number: int) -> int:
     """The first window from ``begin`` on that reaches a column."""
     while begin < number and read_i64(stops, 8 * begin) <= column:
@@ -248,24 +254,27 @@ def pooling(
         for left in range(0, width, plan.tile):
             if shall_stop(plan, plan.tile, width, end - begin):
                 break
-            number, group, row = min(plan.tile, width - left), NOTHING, begin
+            number, row, stop, od, oh = min(plan.tile, width - left), begin, begin, begin - begin, begin - begin
             tabulate(plan, left, number, scratch, unit)
             while row < end:
-                if row // rows_per_group != group:
+                if row == stop:
                     group = row // rows_per_group
+                    inside, stop = row - group * rows_per_group, min((group + 1) * rows_per_group, end)
+                    od, oh = inside // height, inside % height
                     sources = find_planes(plan, x, plan.grad_steps, group)
-                    targets = find_planes(plan, result, plan.result_steps, group)
-                    places = find_planes(plan, indices, plan.index_steps, group)
+                    targets = places = find_planes(plan, result, plan.result_steps, group)
+                    if plan.vectors == 2:
+                        places = find_planes(plan, indices, plan.index_steps, group)
                     write_i64(scratch.known, 0, 0)
                     write_i64(scratch.known, 8, 0)
                     for slot in range(plan.depth_slots * plan.row_slots):
                         write_i64(scratch.tags, 8 * slot, NOTHING)
-                inside = row - group * rows_per_group
-                some, into = min(at_once, end - row, rows_per_group - inside), scratch.results
-                for i in range(inside, inside + some):
-                    make_windows(plan, sources, i // height, i % height, into, number, scratch, unit)
+                some, first, into = min(at_once, stop - row), (od, oh), scratch.results
+                for _ in range(some):
+                    make_windows(plan, sources, od, oh, into, number, scratch, unit)
                     into += number * LANES * plan.itemsize * plan.vectors
-                give(plan, targets, places, inside, left, some * number, scratch, unit)
+                    od, oh = next_row(od, oh, height)
+                give(plan, targets, places, first, left, some * number, scratch, unit)
                 row += some
 
     return rows
