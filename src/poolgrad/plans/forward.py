@@ -260,7 +260,9 @@ def _scratch(record: Record, pooling: Pooling, budget: int, windows: int = 1) ->
 
     def floats() -> int:
         pixels = chunk() + vectors * (longer() + (1 + depth_slots * row_slots) * tile)
-        return LANES * pixels + max(chunk(), longer()) + (4 * LANES * tile if windows > 1 else 0)
+        # Of a few pixels a whole square is read, turned and put down.
+        room = (1 + vectors) * LANES * LANES
+        return LANES * pixels + max(chunk(), longer()) + room + (4 * LANES * tile if windows > 1 else 0)
 
     while floats() * itemsize > budget and tile > LANES // windows:
         tile = -(-tile // 2)

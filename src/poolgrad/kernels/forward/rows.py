@@ -41,7 +41,7 @@ def carve(plan: Any, floats: int, integers: int, windows: int) -> Scratch:
     """``windows`` of a row are in a pixel."""
     size, tile = plan.itemsize, plan.tile
     row, edge = tile * LANES * size * plan.vectors, floats + plan.chunk * LANES * size
-    results = edge + max(plan.chunk, plan.longer) * size
+    results = edge + (max(plan.chunk, plan.longer) + LANES * LANES) * size
     layer = results + plan.longer * LANES * size * plan.vectors
     kept = layer + row
     table = 8 * tile * windows
