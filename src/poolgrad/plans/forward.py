@@ -182,7 +182,7 @@ def _ahead_of_pixels(pooling: Pooling, dilation: Sequence[int]) -> int:
     held = math.prod(_longest_window(axis, int(by)) for axis, by in zip(pooling.axes, dilation, strict=True))
     if pooling.planes[0].steps[4] < limits.ahead and held < limits.many_pixels:
         return limits.ahead
-    return -(-limits.pixels_ahead // held) * 4 * LANES * pooling.sizes[0]
+    return limits.channels_ahead
 
 
 def _book_lanes(pooling: Pooling, record: Record) -> Booking:
