@@ -49,10 +49,9 @@ from ..jit.vectors import (
 )
 from ..record import BY_ELEMENTS, INT32, LANES, NOTHING, READ_BFLOATS, READ_FLOATS
 from ..rows import copy_exactly, load_row, store_row
-from .averages import add_rows, set_zero
 from .lanes import QUAD, offset_of
-from .maxima import PIXEL, compare_rows, larger_rows, lowest, set_lowest, set_lowest_values
-from .rows import Scratch, pooling
+from .maxima import PIXEL, compare_rows, lowest, put_both, set_lowest
+from .rows import Scratch, pooling, row_setter, rows_joiner
 
 
 class Tables(NamedTuple):
@@ -323,8 +322,8 @@ def _look_at_place(best: Any, value: Any, j: int, unit: Any) -> Any:
 @inlined_piece
 def _put_places(at: int, group: int, best: Any, tables: Tables, place: int, unit: Any) -> None:
     """Places count from where their window begins: from now on, from the beginning of the plane."""
-    store(at, PIXEL * group, best[0])
-    store(at, PIXEL * group + LANES, moved(moved_each(best[1], load(tables.starts, LANES * group, unit)), place))
+    places = moved(moved_each(best[1], load(tables.starts, LANES * group, unit)), place)
+    put_both(at, PIXEL * group, (best[0], places))
 
 
 def _pooling(name: str, filler: Any, of_windows: Any, pool_rows: Any, set_nothing: Any, give: Any) -> Any:
@@ -332,10 +331,13 @@ def _pooling(name: str, filler: Any, of_windows: Any, pool_rows: Any, set_nothin
     return pooling(name, make_row, pool_rows, set_nothing, give, tabulate, plane_alone, LANES)
 
 
-_average_rows = _pooling("averages_along_rows", splat, _of_numbers(splat, add), add_rows, set_zero, give_averages)
-_value_rows = _pooling(
-    "values_along_rows", lowest, _of_numbers(lowest, larger_number), larger_rows, set_lowest_values, give_numbers
-)
+def _numbers_pooling(name: str, first: Any, join: Any, give: Any) -> Any:
+    pool_rows, set_nothing = rows_joiner(f"{name}_rows", load, join, store, LANES), row_setter(f"{name}_none", first)
+    return _pooling(name, first, _of_numbers(first, join), pool_rows, set_nothing, give)
+
+
+_average_rows = _numbers_pooling("averages_along_rows", splat, add, give_averages)
+_value_rows = _numbers_pooling("values_along_rows", lowest, larger_number, give_numbers)
 _max_rows = _pooling(
     "maxima_along_rows", lowest, (_first_place, _look_at_place, _put_places), compare_rows, set_lowest, give_maxima
 )

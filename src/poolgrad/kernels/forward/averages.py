@@ -13,36 +13,7 @@ from ..jit.memory import piece, read_i64
 from ..jit.vectors import add, as_unit, divide, load, read, splat, store, type_as, write
 from ..record import LANES, NOTHING
 from .lanes import give_row, offset_of
-from .rows import Scratch, lanes_pooling, next_row, row_setter, rows_joiner
-
-
-@piece
-def add_columns(
-    plan: Any,
-    at: int,
-    staged: int,
-    begin: int,
-    end: int,
-    row: int,
-    low: int,
-    number: int,
-    scratch: Scratch,
-    unit: Any,
-) -> None:
-    """Let the windows from ``low`` on add columns ``begin`` to ``end`` of a row."""
-    for i in range(low, number):
-        w, stop = read_i64(scratch.firsts, 8 * i), min(read_i64(scratch.stops, 8 * i), end)
-        if w >= end:
-            break
-        total = splat(unit)
-        if w < begin:
-            total, w = load(at, LANES * i, unit), begin
-        for column in range(w - begin, stop - begin):
-            total = add(total, load(staged, LANES * column, unit))
-        store(at, LANES * i, total)
-
-
-add_rows, set_zero = rows_joiner("add_rows", load, add, store, LANES), row_setter("set_zero", splat)
+from .rows import Scratch, next_row, numbers_pooling
 
 
 @piece
@@ -70,7 +41,7 @@ def give_averages(
     give_row(plan, planes, offset_of(plan.result_steps, row, left), scratch.results, n, scratch.edge, unit)
 
 
-_average_rows = lanes_pooling("pooled_averages", add_columns, add_rows, set_zero, give_averages)
+_average_rows = numbers_pooling("averages", splat, add, give_averages)
 
 
 def pool_average(records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any) -> int:

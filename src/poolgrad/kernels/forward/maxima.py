@@ -17,7 +17,7 @@ from ..jit.places import larger, larger_number, place_at, splat_place, store_pla
 from ..jit.vectors import itemsize, load, splat, store, type_as
 from ..record import INT32, LANES, NOTHING
 from .lanes import few_giver, give_row, lanes_giver, offset_of, pixels_giver, take_row
-from .rows import Scratch, lanes_pooling, row_setter, rows_joiner
+from .rows import Scratch, lanes_pooling, numbers_pooling, rows_joiner
 
 # A pixel: a vector of maxima, and one of their places.
 PIXEL = 2 * LANES
@@ -131,36 +131,9 @@ def give_maxima(plan: Any, planes: Any, places: Any, row: Any, left: int, n: int
 _max_rows = lanes_pooling("pooled_maxima", compare_columns, compare_rows, set_lowest, give_maxima)
 
 
-def values_pooling(
-    name: str, least: Any, larger_of: Any, pool_rows: Any, set_nothing: Any, take: Any, give: Any
-) -> Any:
-    """What makes rows of maxima alone; the windows have no dilation. It is made of what gives the least number of all
-    and the larger one in each lane, does the same with rows, and moves rows of planes."""
-
-    @piece_named(f"{name}_columns")
-    def compare(
-        plan: Any,
-        at: int,
-        staged: int,
-        begin: int,
-        end: int,
-        row: int,
-        low: int,
-        number: int,
-        scratch: Scratch,
-        unit: Any,
-    ) -> None:
-        """Let the windows from ``low`` on look at columns ``begin`` to ``end`` of a row."""
-        for i in range(low, number):
-            w, stop = read_i64(scratch.firsts, 8 * i), min(read_i64(scratch.stops, 8 * i), end)
-            if w >= end:
-                break
-            best = least(unit)
-            if w < begin:
-                best, w = load(at, LANES * i, unit), begin
-            for column in range(w - begin, stop - begin):
-                best = larger_of(best, load(staged, LANES * column, unit))
-            store(at, LANES * i, best)
+def values_pooling(name: str, least: Any, larger_of: Any, take: Any, give: Any) -> Any:
+    """What makes rows of maxima alone, of what gives the least number of all and the larger one in each lane, and moves
+    rows of planes."""
 
     @piece_named(f"{name}_given")
     def give_values(
@@ -169,14 +142,10 @@ def values_pooling(
         offset = offset_of(plan.result_steps, row, left)
         give(plan, planes, offset, scratch.results, n, scratch.edge, unit)
 
-    return lanes_pooling(f"{name}_pooled", compare, pool_rows, set_nothing, give_values, take)
+    return numbers_pooling(name, least, larger_of, give_values, take)
 
 
-larger_rows = rows_joiner("larger_rows", load, larger_number, store, LANES)
-set_lowest_values = row_setter("set_lowest_values", lowest)
-_value_rows = values_pooling(
-    "pool_max_values", lowest, larger_number, larger_rows, set_lowest_values, take_row, give_row
-)
+_value_rows = values_pooling("pool_max_values", lowest, larger_number, take_row, give_row)
 
 
 def pool_max_values(

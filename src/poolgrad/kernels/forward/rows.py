@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..geometry import COLUMNS, DEPTH, ROWS, bounds_of, count_of
 from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i64
-from ..jit.vectors import store
+from ..jit.vectors import load, store
 from ..record import LANES, NOTHING
 from ..runtime.stopping import shall_stop
 from .lanes import planes_of, take_row
@@ -192,6 +192,39 @@ def lanes_pooling(
             begin = end
 
     return pooling(name, make_row, pool_rows, set_nothing, give, tabulate_columns, planes_of, 1)
+
+
+def numbers_pooling(name: str, first: Any, join: Any, give: Any, take: Any = take_row) -> Any:
+    """The same where numbers alone count, and windows have no dilation: made of what stands before the first number,
+    and what puts two together."""
+
+    @piece_named(f"{name}_columns")
+    def pool_columns(
+        plan: Any,
+        at: int,
+        staged: int,
+        begin: int,
+        end: int,
+        row: int,
+        low: int,
+        number: int,
+        scratch: Scratch,
+        unit: Any,
+    ) -> None:
+        """Let the windows from ``low`` on look at columns ``begin`` to ``end`` of a row."""
+        for i in range(low, number):
+            w, stop = read_i64(scratch.firsts, 8 * i), min(read_i64(scratch.stops, 8 * i), end)
+            if w >= end:
+                break
+            pooled = first(unit)
+            if w < begin:
+                pooled, w = load(at, LANES * i, unit), begin
+            for column in range(w - begin, stop - begin):
+                pooled = join(pooled, load(staged, LANES * column, unit))
+            store(at, LANES * i, pooled)
+
+    pool_rows, set_nothing = rows_joiner(f"{name}_rows", load, join, store, LANES), row_setter(f"{name}_none", first)
+    return lanes_pooling(f"{name}_pooled", pool_columns, pool_rows, set_nothing, give, take)
 
 
 def pooling(
