@@ -25,12 +25,12 @@ from .ways import Booking, Need, Record, Way, choose
 # the square root of the columns as long as one of those. Measured on 16 to 256 columns; with a stride of 1 windows are
 # neighbours in memory, and rows that wait for those of other layers wait in an eighth of the scratch.
 PLANES_BY_ROOT, WITH_LAYERS, SIDE_BY_SIDE = 0.42, 0.55, 0.7
-MOST_PLANES = 6  # but for a stride of 1
+MOST_PLANES = 5  # but for a stride of 1
 # Columns of the rows that eight windows hold at most.
 LONGEST_ALONG_ROWS = 2**14
-# Pixels of windows that are averaged pixel by pixel with one channel, too; planes of one channel that are so few that
-# a row's few windows leave as many lanes empty as planes do.
-FEW_PIXELS, FEW_PLANES = 9, 2
+# Pixels of windows that are averaged pixel by pixel with one channel, too, if planes leave lanes empty or are wide; and
+# planes of one channel that are so few that a row's few windows leave as many lanes empty as planes do.
+FEW_PIXELS, FEW_PLANES, WIDE_ROW = 9, 2, 64
 # Columns of the widest rows that are pooled without tiles. The usual windows take 0.3 to 0.9 of the time of eight
 # planes at a time; one plane takes a tenth.
 WIDEST_USUAL = 2**14
@@ -390,14 +390,15 @@ def _is_best_by_pixels(pooling: Pooling) -> bool:
     by_layers, by_rows, by_columns = (axis.size / axis.out for axis in pooling.axes)
     made = min(by_layers * by_rows, layers * rows)  # rows of the input for each row of windows
     if channels == 1 and averages:  # whose windows side by side are as good as channels
-        return columns.rule == FIXED and columns.stride == 1 and layers * rows * held <= FEW_PIXELS
+        near = columns.rule == FIXED and columns.stride == 1 and layers * rows * held <= FEW_PIXELS
+        return near and (planes < LANES or columns.size >= WIDE_ROW)
     if channels == 1:  # windows along rows fill lanes, but for a few of them
         return planes <= FEW_PLANES and columns.out * layers * rows <= 3.5 * made
-    if averages:  # additions hardly wait for each other
+    if averages and channels < LANES:
         return True
-    # Comparisons of fewer than four vectors wait for each other, but where four rows are walked over at once. Eight
-    # planes with fewer channels are read element by element.
-    waits = 3 if channels < 4 * LANES and held < 12 else 1
+    # Numbers of fewer than four vectors wait for each other, but where four rows are walked over at once. Eight planes
+    # with fewer channels are read element by element.
+    waits = (1.5 if averages else 3) if channels < 4 * LANES and held < 12 else 1
     unused = -(-channels // LANES) * LANES / channels
     by_pixels = unused * (layers * rows * held * waits + 2)
     by_lanes = held * made + layers * rows + 4 + made * by_columns * (12 if channels < LANES else 1)
@@ -407,8 +408,11 @@ def _is_best_by_pixels(pooling: Pooling) -> bool:
 
 
 def _leaves_lanes_empty(pooling: Pooling) -> bool:
-    """Whether planes are so few, or so wide, that windows fill vectors better than planes do."""
+    """Whether planes are so few, or so wide, that windows fill vectors better than planes do. Channels side by side
+    fill them at once."""
     depth, _, columns = pooling.axes
+    if pooling.channels_side_by_side and pooling.planes[0].shape[1] >= LANES:
+        return False
     neighbours = columns.rule == FIXED and columns.stride == 1 < columns.kernel
     root = SIDE_BY_SIDE if neighbours else WITH_LAYERS if _longest_window(depth, 1) > 1 else PLANES_BY_ROOT
     planes = root * math.sqrt(columns.size)
