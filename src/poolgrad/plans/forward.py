@@ -25,8 +25,12 @@ from .ways import Booking, Need, Record, Way, choose
 # the square root of the columns as long as one of those. Measured on 16 to 256 columns; with a stride of 1 windows are
 # neighbours in memory, and rows that wait for those of other layers wait in an eighth of the scratch.
 PLANES_BY_ROOT, WITH_LAYERS, SIDE_BY_SIDE = 0.42, 0.55, 0.7
+MOST_PLANES = 5  # but for a stride of 1
 # Columns of the rows that eight windows hold at most.
 LONGEST_ALONG_ROWS = 2**14
+# Pixels of windows that are averaged pixel by pixel with one channel, too, if planes leave lanes empty or are wide; and
+# planes of one channel that are so few that a row's few windows leave as many lanes empty as planes do.
+FEW_PIXELS, FEW_PLANES, WIDE_ROW = 9, 2, 64
 # Columns of the widest rows that are pooled without tiles. The usual windows take 0.3 to 0.9 of the time of eight
 # planes at a time; one plane takes a tenth.
 WIDEST_USUAL = 2**14
@@ -181,7 +185,7 @@ def _ahead_of_pixels(pooling: Pooling, dilation: Sequence[int]) -> int:
     held = math.prod(_longest_window(axis, int(by)) for axis, by in zip(pooling.axes, dilation, strict=True))
     if pooling.planes[0].steps[4] < limits.ahead and held < limits.many_pixels:
         return limits.ahead
-    return -(-limits.pixels_ahead // held) * 4 * LANES * pooling.sizes[0]
+    return limits.channels_ahead
 
 
 def _book_lanes(pooling: Pooling, record: Record) -> Booking:
@@ -259,7 +263,9 @@ def _scratch(record: Record, pooling: Pooling, budget: int, windows: int = 1) ->
 
     def floats() -> int:
         pixels = chunk() + vectors * (longer() + (1 + depth_slots * row_slots) * tile)
-        return LANES * pixels + max(chunk(), longer()) + (4 * LANES * tile if windows > 1 else 0)
+        # Of a few pixels a whole square is read, turned and put down.
+        room = (1 + vectors) * LANES * LANES
+        return LANES * pixels + max(chunk(), longer()) + room + (4 * LANES * tile if windows > 1 else 0)
 
     while floats() * itemsize > budget and tile > LANES // windows:
         tile = -(-tile // 2)
@@ -367,33 +373,51 @@ def _is_one_window(pooling: Pooling) -> bool:
     return pooling.as_they_are and whole and follow and source.is_dense(size)
 
 
+def _usual_length(axis: Axis) -> float:
+    """How many elements a window holds, on an average over the first few. Padding counts where there are no more."""
+    if axis.rule == FIXED and axis.out > LANES:
+        return min(axis.kernel, axis.size)
+    some = range(min(axis.out, LANES))
+    return sum(min(axis.stop(o), axis.size) - max(axis.start(o), 0) for o in some) / len(some)
+
+
 def _is_best_by_pixels(pooling: Pooling) -> bool:
-    """Whether channels side by side shall be pooled pixel by pixel, and not eight at a time by rows that windows share.
-    Estimates of the comparisons that either takes for a window: those of fewer than four vectors wait for each other,
-    and eight planes with fewer channels are read element by element. The better one is found in 96 of 100 random calls,
-    of which every tenth is not best by pixels; additions hardly wait, so averages always are."""
-    channels = pooling.planes[0].shape[1]
-    if channels == 1 or pooling.kernel == "pool_average":
-        return channels > 1
-    layers, rows, columns = (
-        min(a.kernel, a.size) if a.rule == FIXED else -(-a.size // a.out) + (a.size % a.out > 0) for a in pooling.axes
-    )
+    """Whether channels side by side shall be pooled pixel by pixel, and not by rows that windows share. Estimates of
+    the additions or comparisons that either takes for a window find the better one in 95 of 100 random calls."""
+    channels, planes = pooling.planes[0].shape[1], pooling.number_of_planes
+    averages, columns = pooling.kernel == "pool_average", pooling.axes[2]
+    layers, rows, held = (_usual_length(axis) for axis in pooling.axes)
     by_layers, by_rows, by_columns = (axis.size / axis.out for axis in pooling.axes)
     made = min(by_layers * by_rows, layers * rows)  # rows of the input for each row of windows
+    if channels == 1 and averages:  # whose windows side by side are as good as channels
+        near = columns.rule == FIXED and columns.stride == 1 and layers * rows * held <= FEW_PIXELS
+        return near and (planes < LANES or columns.size >= WIDE_ROW)
+    if channels == 1:  # windows along rows fill lanes, but for a few of them
+        return planes <= FEW_PLANES and columns.out * layers * rows <= 3.5 * made
+    if averages and channels < LANES:
+        return True
+    # Numbers of fewer than four vectors wait for each other, but where four rows are walked over at once. Eight planes
+    # with fewer channels are read element by element.
+    waits = (1.5 if averages else 3) if channels < 4 * LANES and held < 12 else 1
     unused = -(-channels // LANES) * LANES / channels
-    by_pixels = unused * (layers * rows * columns * (3 if channels < 4 * LANES else 1) + 2)
-    by_lanes = columns * made + layers * rows + 4 + made * by_columns * (12 if channels < LANES else 1)
-    return by_pixels <= 2.75 * by_lanes * (1 if channels < LANES else unused)
+    by_pixels = unused * (layers * rows * held * waits + 2)
+    by_lanes = held * made + layers * rows + 4 + made * by_columns * (12 if channels < LANES else 1)
+    if channels < LANES:
+        unused = -(-planes // LANES) * LANES / planes
+    return by_pixels <= 2.75 * by_lanes * unused
 
 
 def _leaves_lanes_empty(pooling: Pooling) -> bool:
-    """Whether planes are so few, or so wide, that windows fill vectors better than planes do."""
+    """Whether planes are so few, or so wide, that windows fill vectors better than planes do. Channels side by side
+    fill them at once."""
     depth, _, columns = pooling.axes
-    root = SIDE_BY_SIDE if columns.rule == FIXED and columns.stride == 1 else PLANES_BY_ROOT
-    if _longest_window(depth, 1) > 1:
-        root = max(root, WITH_LAYERS)
+    if pooling.channels_side_by_side and pooling.planes[0].shape[1] >= LANES:
+        return False
+    neighbours = columns.rule == FIXED and columns.stride == 1 < columns.kernel
+    root = SIDE_BY_SIDE if neighbours else WITH_LAYERS if _longest_window(depth, 1) > 1 else PLANES_BY_ROOT
+    planes = root * math.sqrt(columns.size)
     groups = -(-pooling.number_of_planes // LANES)
-    return pooling.number_of_planes <= groups * root * math.sqrt(columns.size)
+    return pooling.number_of_planes <= groups * (planes if neighbours else min(planes, MOST_PLANES))
 
 
 SMALL_DIVISORS = Need[Pooling]("divisors that the compute type holds", lambda p: not p.large_divisors)
@@ -430,7 +454,7 @@ WAYS: tuple[Way[Pooling], ...] = (
             SMALL_DIVISORS,
             Need("an element in every window", lambda p: not p.has_empty_windows),
         ),
-        pays=(Need("more than one channel, and windows that share few rows", _is_best_by_pixels),),
+        pays=(Need("channels or windows that fill vectors, and windows that share few rows", _is_best_by_pixels),),
         book=_book_channels_last,
     ),
     Way(

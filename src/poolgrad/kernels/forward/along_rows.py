@@ -49,10 +49,9 @@ from ..jit.vectors import (
 )
 from ..record import BY_ELEMENTS, INT32, LANES, NOTHING, READ_BFLOATS, READ_FLOATS
 from ..rows import copy_exactly, load_row, store_row
-from .averages import add_rows, set_zero
 from .lanes import QUAD, offset_of
-from .maxima import PIXEL, compare_rows, larger_rows, lowest, set_lowest, set_lowest_values
-from .rows import Scratch, pooling
+from .maxima import PIXEL, compare_rows, lowest, put_both, set_lowest
+from .rows import Scratch, pooling, row_setter, rows_joiner
 
 
 class Tables(NamedTuple):
@@ -250,9 +249,9 @@ _give_places_64 = _giver("along_rows_give_places_64", store_places_64, store_few
 
 
 @piece
-def give_numbers(plan: Any, planes: Any, unused: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any) -> None:
+def give_numbers(plan: Any, planes: Any, unused: Any, row: Any, left: int, n: int, scratch: Scratch, unit: Any) -> None:
     """A row of n vectors of windows."""
-    target = planes[0] + offset_of(plan, plan.result_steps, row, left * LANES)
+    target = planes[0] + offset_of(plan.result_steps, row, left * LANES)
     step = plan.result_steps[4]
     windows, pixel = windows_in_tile(plan, left, n), LANES * plan.vectors
     if plan.writing == BY_ELEMENTS:
@@ -269,11 +268,11 @@ def give_numbers(plan: Any, planes: Any, unused: Any, row: int, left: int, n: in
 
 @piece
 def give_averages(
-    plan: Any, planes: Any, unused: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any
+    plan: Any, planes: Any, unused: Any, row: Any, left: int, n: int, scratch: Scratch, unit: Any
 ) -> None:
     """Sums, divided by the exact integers that their windows count."""
-    counts, od, oh = tables_of(plan, scratch).counts, row // plan.out[ROWS], row % plan.out[ROWS]
-    scale = splat(as_unit(plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh), unit))
+    counts = tables_of(plan, scratch).counts
+    scale = splat(as_unit(plan.divisor * count_of(plan, DEPTH, row[0]) * count_of(plan, ROWS, row[1]), unit))
     for i in range(0, n * LANES, LANES):
         total = load(scratch.results, i, unit)
         store(scratch.results, i, divide(total, multiply(scale, load(counts, i, unit))))
@@ -281,10 +280,10 @@ def give_averages(
 
 
 @piece
-def give_maxima(plan: Any, planes: Any, places: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any) -> None:
+def give_maxima(plan: Any, planes: Any, places: Any, row: Any, left: int, n: int, scratch: Scratch, unit: Any) -> None:
     """Maxima and their places."""
     give_numbers(plan, planes, places, row, left, n, scratch, unit)
-    target, step = places[0] + offset_of(plan, plan.index_steps, row, left * LANES), plan.index_steps[4]
+    target, step = places[0] + offset_of(plan.index_steps, row, left * LANES), plan.index_steps[4]
     there, windows = scratch.results + LANES * plan.itemsize, windows_in_tile(plan, left, n)
     if plan.index_code == INT32:
         _give_places_32(target, step, there, PIXEL, windows, unit)
@@ -323,8 +322,8 @@ def _look_at_place(best: Any, value: Any, j: int, unit: Any) -> Any:
 @inlined_piece
 def _put_places(at: int, group: int, best: Any, tables: Tables, place: int, unit: Any) -> None:
     """Places count from where their window begins: from now on, from the beginning of the plane."""
-    store(at, PIXEL * group, best[0])
-    store(at, PIXEL * group + LANES, moved(moved_each(best[1], load(tables.starts, LANES * group, unit)), place))
+    places = moved(moved_each(best[1], load(tables.starts, LANES * group, unit)), place)
+    put_both(at, PIXEL * group, (best[0], places))
 
 
 def _pooling(name: str, filler: Any, of_windows: Any, pool_rows: Any, set_nothing: Any, give: Any) -> Any:
@@ -332,10 +331,13 @@ def _pooling(name: str, filler: Any, of_windows: Any, pool_rows: Any, set_nothin
     return pooling(name, make_row, pool_rows, set_nothing, give, tabulate, plane_alone, LANES)
 
 
-_average_rows = _pooling("averages_along_rows", splat, _of_numbers(splat, add), add_rows, set_zero, give_averages)
-_value_rows = _pooling(
-    "values_along_rows", lowest, _of_numbers(lowest, larger_number), larger_rows, set_lowest_values, give_numbers
-)
+def _numbers_pooling(name: str, first: Any, join: Any, give: Any) -> Any:
+    pool_rows, set_nothing = rows_joiner(f"{name}_rows", load, join, store, LANES), row_setter(f"{name}_none", first)
+    return _pooling(name, first, _of_numbers(first, join), pool_rows, set_nothing, give)
+
+
+_average_rows = _numbers_pooling("averages_along_rows", splat, add, give_averages)
+_value_rows = _numbers_pooling("values_along_rows", lowest, larger_number, give_numbers)
 _max_rows = _pooling(
     "maxima_along_rows", lowest, (_first_place, _look_at_place, _put_places), compare_rows, set_lowest, give_maxima
 )

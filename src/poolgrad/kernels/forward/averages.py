@@ -13,36 +13,7 @@ from ..jit.memory import piece, read_i64
 from ..jit.vectors import add, as_unit, divide, load, read, splat, store, type_as, write
 from ..record import LANES, NOTHING
 from .lanes import give_row, offset_of
-from .rows import Scratch, lanes_pooling, row_setter, rows_joiner
-
-
-@piece
-def add_columns(
-    plan: Any,
-    at: int,
-    staged: int,
-    begin: int,
-    end: int,
-    row: int,
-    low: int,
-    number: int,
-    scratch: Scratch,
-    unit: Any,
-) -> None:
-    """Let the windows from ``low`` on add columns ``begin`` to ``end`` of a row."""
-    for i in range(low, number):
-        w, stop = read_i64(scratch.firsts, 8 * i), min(read_i64(scratch.stops, 8 * i), end)
-        if w >= end:
-            break
-        total = splat(unit)
-        if w < begin:
-            total, w = load(at, LANES * i, unit), begin
-        for column in range(w - begin, stop - begin):
-            total = add(total, load(staged, LANES * column, unit))
-        store(at, LANES * i, total)
-
-
-add_rows, set_zero = rows_joiner("add_rows", load, add, store, LANES), row_setter("set_zero", splat)
+from .rows import Scratch, next_row, numbers_pooling
 
 
 @piece
@@ -59,17 +30,18 @@ def divide_sums(plan: Any, sums: int, scale: int, number: int, scratch: Scratch,
 
 @piece
 def give_averages(
-    plan: Any, planes: Any, unused: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any
+    plan: Any, planes: Any, unused: Any, row: Any, left: int, n: int, scratch: Scratch, unit: Any
 ) -> None:
-    steps, height, number = plan.result_steps, plan.out[ROWS], min(plan.tile, plan.out[COLUMNS] - left)
-    for i in range(n // number):
-        od, oh = (row + i) // height, (row + i) % height
+    (od, oh), number, sums = row, min(plan.tile, plan.out[COLUMNS] - left), scratch.results
+    for _ in range(0, n, number):
         scale = plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh)
-        divide_sums(plan, scratch.results + i * number * LANES * plan.itemsize, scale, number, scratch, unit)
-    give_row(plan, planes, offset_of(plan, steps, row, left), scratch.results, n, scratch.edge, unit)
+        divide_sums(plan, sums, scale, number, scratch, unit)
+        sums += number * LANES * plan.itemsize
+        od, oh = next_row(od, oh, plan.out[ROWS])
+    give_row(plan, planes, offset_of(plan.result_steps, row, left), scratch.results, n, scratch.edge, unit)
 
 
-_average_rows = lanes_pooling("pooled_averages", add_columns, add_rows, set_zero, give_averages)
+_average_rows = numbers_pooling("averages", splat, add, give_averages)
 
 
 def pool_average(records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any) -> int:

@@ -9,11 +9,10 @@ from typing import Any
 
 from ..jit.integers import Integers, integers, larger_integers, least_integers
 from ..jit.memory import piece_named
-from ..jit.vectors import load, read, store, write
+from ..jit.vectors import read, write
 from ..record import BY_ELEMENTS, INTEGER_MAXIMA, LANES, NOTHING
 from .lanes import QUAD, lanes_giver, lanes_taker, pixels_giver, pixels_taker
 from .maxima import values_pooling
-from .rows import row_setter, rows_joiner
 
 
 def _kernel(name: str, kind: Integers) -> Any:
@@ -50,9 +49,7 @@ def _kernel(name: str, kind: Integers) -> Any:
         else:
             give_lanes(planes, offset, source, LANES, n, unit)
 
-    join = rows_joiner(f"{name}_join", load, larger_integers, store, LANES)
-    set_nothing = row_setter(f"{name}_nothing", least_integers)
-    pooled = values_pooling(name, least_integers, larger_integers, join, set_nothing, take, give)
+    pooled = values_pooling(name, least_integers, larger_integers, take, give)
 
     def pool(records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any) -> int:
         """Rows ``begin`` to ``end`` of the results, counted over groups of planes, layers and rows."""

@@ -8,11 +8,10 @@ planes, and no row has tails.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from numba import types
 
-from ..geometry import ROWS
 from ..jit.halves import (
     load_bfloats,
     load_halves,
@@ -22,7 +21,7 @@ from ..jit.halves import (
     store_halves,
 )
 from ..jit.memory import inlined_piece, piece, piece_named, write_f32
-from ..jit.vectors import load, load_quads, read, store, transpose, transpose_quads, write
+from ..jit.vectors import itemsize, load, load_quads, read, store, transpose, transpose_quads, write
 from ..record import BY_ELEMENTS, FLOAT64, LANES, READ_BFLOATS, READ_FLOATS
 from ..rows import load_row, store_row
 
@@ -36,52 +35,42 @@ def size_of_half(unit: Any) -> int:
     return 2
 
 
-class Group(NamedTuple):
-    """Eight planes that are worked on together: the first one's number, or of pixels the image and first channel."""
-
-    image: int
-    first: int
-
-
 @inlined_piece
-def group_of(plan: Any, number: int) -> Group:
-    """The last channels of an image are laid back over their predecessors."""
-    if plan.pixel:
-        groups = -(-plan.channels // LANES)
-        return Group(number // groups, min(number % groups * LANES, plan.channels - LANES))
-    return Group(0, number * LANES)
-
-
-@inlined_piece
-def plane_of(plan: Any, base: int, steps: Any, group: Group, lane: int) -> int:
-    """Where a plane of the group begins. The last one of all stands in for those that are not there."""
-    if plan.pixel:
-        return base + group.image * steps[0] + (group.first + lane) * steps[1]
-    p = min(group.first + lane, plan.planes - 1)
-    return base + p // plan.channels * steps[0] + p % plan.channels * steps[1]
+def next_plane(plan: Any, steps: Any, at: int, channel: int, p: int) -> tuple[int, int]:
+    """Where the plane after number p begins, and its channel. The last one of all stands in for those that are not
+    there."""
+    if p + 1 >= plan.planes:
+        return at, channel
+    if channel + 1 == plan.channels:
+        return at + steps[0] - channel * steps[1], channel - channel
+    return at + steps[1], channel + 1
 
 
 @piece
 def planes_of(plan: Any, base: int, steps: Any, number: int) -> Any:
-    """Where the planes of a group begin."""
-    group = group_of(plan, number)
-    return (
-        plane_of(plan, base, steps, group, 0),
-        plane_of(plan, base, steps, group, 1),
-        plane_of(plan, base, steps, group, 2),
-        plane_of(plan, base, steps, group, 3),
-        plane_of(plan, base, steps, group, 4),
-        plane_of(plan, base, steps, group, 5),
-        plane_of(plan, base, steps, group, 6),
-        plane_of(plan, base, steps, group, 7),
-    )
+    """Where the eight planes of a group begin. Of pixels the last channels of an image are laid back over their
+    predecessors."""
+    p, channels = number * LANES, plan.channels
+    image, channel = p // channels, p % channels
+    if plan.pixel:
+        groups = -(-channels // LANES)
+        image, channel = number // groups, min(number % groups * LANES, channels - LANES)
+        p = image * channels + channel
+    a = base + image * steps[0] + channel * steps[1]
+    b, channel = next_plane(plan, steps, a, channel, p)
+    c, channel = next_plane(plan, steps, b, channel, p + 1)
+    d, channel = next_plane(plan, steps, c, channel, p + 2)
+    e, channel = next_plane(plan, steps, d, channel, p + 3)
+    f, channel = next_plane(plan, steps, e, channel, p + 4)
+    g, channel = next_plane(plan, steps, f, channel, p + 5)
+    h, channel = next_plane(plan, steps, g, channel, p + 6)
+    return a, b, c, d, e, f, g, h
 
 
 @inlined_piece
-def offset_of(plan: Any, steps: Any, row: int, left: int) -> int:
+def offset_of(steps: Any, row: Any, left: int) -> int:
     """From the beginning of a plane to window ``left`` of one of its rows of windows."""
-    height = plan.out[ROWS]
-    return row // height * steps[2] + row % height * steps[3] + left * steps[4]
+    return row[0] * steps[2] + row[1] * steps[3] + left * steps[4]
 
 
 def lanes_taker(name: str, take: Any) -> Any:
@@ -119,6 +108,23 @@ def pixels_taker(name: str, take: Any) -> Any:
     return take_in
 
 
+@inlined_piece
+def turned(source: int, at: int, step: int, unit: Any) -> Any:
+    """Eight vectors from scratch, ``step`` numbers apart, as the rows of a square: its columns."""
+    return transpose(
+        (
+            load(source, at, unit),
+            load(source, at + step, unit),
+            load(source, at + 2 * step, unit),
+            load(source, at + 3 * step, unit),
+            load(source, at + 4 * step, unit),
+            load(source, at + 5 * step, unit),
+            load(source, at + 6 * step, unit),
+            load(source, at + 7 * step, unit),
+        )
+    )
+
+
 def lanes_giver(name: str, put: Any) -> Any:
     @piece_named(name)
     def give_out(planes: Any, offset: int, source: int, step: int, n: int, unit: Any) -> None:
@@ -126,19 +132,7 @@ def lanes_giver(name: str, put: Any) -> Any:
         a, b, c, d, e, f, g, h = planes
         for begin in range(0, n, LANES):
             i = min(begin, n - LANES)
-            at = step * i
-            rows = transpose(
-                (
-                    load(source, at, unit),
-                    load(source, at + step, unit),
-                    load(source, at + 2 * step, unit),
-                    load(source, at + 3 * step, unit),
-                    load(source, at + 4 * step, unit),
-                    load(source, at + 5 * step, unit),
-                    load(source, at + 6 * step, unit),
-                    load(source, at + 7 * step, unit),
-                )
-            )
+            rows = turned(source, step * i, step, unit)
             put(a + offset, i, rows[0])
             put(b + offset, i, rows[1])
             put(c + offset, i, rows[2])
@@ -147,6 +141,30 @@ def lanes_giver(name: str, put: Any) -> Any:
             put(f + offset, i, rows[5])
             put(g + offset, i, rows[6])
             put(h + offset, i, rows[7])
+
+    return give_out
+
+
+def few_giver(name: str, put: Any) -> Any:
+    @piece_named(name)
+    def give_out(planes: Any, offset: int, size: int, source: int, step: int, n: int, edge: int, unit: Any) -> bool:
+        """Fewer pixels than a vector has numbers, if they are one run of memory for all eight planes; else they are but
+        one behind the other in scratch. What a plane's vector has too much, the next one's is written over."""
+        far, apart = planes[7] - planes[0], planes[1] - planes[0]
+        rows = turned(source, 0, step, unit)
+        store(edge, 0, rows[0])
+        store(edge, n, rows[1])
+        store(edge, 2 * n, rows[2])
+        store(edge, 3 * n, rows[3])
+        store(edge, 4 * n, rows[4])
+        store(edge, 5 * n, rows[5])
+        store(edge, 6 * n, rows[6])
+        store(edge, 7 * n, rows[7])
+        if apart != n * size or far != 7 * apart:
+            return False
+        for i in range(0, LANES * n, LANES):
+            put(planes[0] + offset, i, load(edge, i, unit))
+        return True
 
     return give_out
 
@@ -169,6 +187,9 @@ _give_floats, _give_pixels = lanes_giver("lanes_give_floats", store), pixels_giv
 _give_halves = lanes_giver("lanes_give_halves", store_halves)
 _give_pixels_of_halves = pixels_giver("lanes_give_pixels_of_halves", store_halves)
 _give_bfloats = lanes_giver("lanes_give_bfloats", store_bfloats)
+_give_few = few_giver("lanes_give_few", store)
+_give_few_halves = few_giver("lanes_give_few_halves", store_halves)
+_give_few_bfloats = few_giver("lanes_give_few_bfloats", store_bfloats)
 _give_pixels_of_bfloats = pixels_giver("lanes_give_pixels_of_bfloats", store_bfloats)
 
 
@@ -227,8 +248,19 @@ def give_row(plan: Any, planes: Any, offset: int, source: int, n: int, edge: int
             _give_pixels_of_bfloats(target, steps, source, step, n, unit)
         else:
             _give_pixels_of_halves(target, steps, source, step, n, unit)
-    elif plan.writing == BY_ELEMENTS or n < LANES:
+    elif plan.writing == BY_ELEMENTS:
         _scatter(plan, planes, offset, source, n, edge, unit)
+    elif n < LANES:
+        size = plan.result_steps[4]
+        if plan.writing == READ_FLOATS:
+            done = _give_few(planes, offset, size, source, step, n, edge, unit)
+        elif plan.writing == READ_BFLOATS:
+            done = _give_few_bfloats(planes, offset, size, source, step, n, edge, unit)
+        else:
+            done = _give_few_halves(planes, offset, size, source, step, n, edge, unit)
+        for lane in range(0 if done else LANES):
+            row = edge + lane * n * itemsize(unit)
+            store_row(planes[lane] + offset, size, plan.code, row, n, unit)
     elif plan.writing == READ_FLOATS:
         _give_floats(planes, offset, source, step, n, unit)
     elif plan.writing == READ_BFLOATS:

@@ -16,8 +16,8 @@ from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i32,
 from ..jit.places import larger, larger_number, place_at, splat_place, store_places_32, store_places_64
 from ..jit.vectors import itemsize, load, splat, store, type_as
 from ..record import INT32, LANES, NOTHING
-from .lanes import give_row, lanes_giver, offset_of, pixels_giver, take_row
-from .rows import Scratch, lanes_pooling, row_setter, rows_joiner
+from .lanes import few_giver, give_row, lanes_giver, offset_of, pixels_giver, take_row
+from .rows import Scratch, lanes_pooling, numbers_pooling, rows_joiner
 
 # A pixel: a vector of maxima, and one of their places.
 PIXEL = 2 * LANES
@@ -89,14 +89,17 @@ def set_lowest(at: int, number: int, unit: Any) -> None:
 
 
 _give_32, _give_64 = lanes_giver("give_places_32", store_places_32), lanes_giver("give_places_64", store_places_64)
+_give_few_32 = few_giver("give_few_places_32", store_places_32)
+_give_few_64 = few_giver("give_few_places_64", store_places_64)
 _give_pixels_32 = pixels_giver("give_pixels_of_places_32", store_places_32)
 _give_pixels_64 = pixels_giver("give_pixels_of_places_64", store_places_64)
 
 
 @piece
-def give_places(plan: Any, planes: Any, offset: int, source: int, n: int, unit: Any) -> None:
+def give_places(plan: Any, planes: Any, offset: int, source: int, n: int, edge: int, unit: Any) -> None:
     """n pixels of places into the indices of eight planes."""
     steps, narrow = plan.index_steps[4], plan.index_code == INT32
+    done = plan.pixel or (n >= LANES and steps == (4 if narrow else 8))
     if plan.pixel and narrow:
         _give_pixels_32(planes[0] + offset, steps, source, PIXEL, n, unit)
     elif plan.pixel:
@@ -105,72 +108,44 @@ def give_places(plan: Any, planes: Any, offset: int, source: int, n: int, unit: 
         _give_32(planes, offset, source, PIXEL, n, unit)
     elif not narrow and steps == 8 and n >= LANES:
         _give_64(planes, offset, source, PIXEL, n, unit)
-    else:
-        for lane in range(LANES):
-            for i in range(n):
-                place, at = place_at(source, PIXEL * i + lane, unit), planes[lane] + offset
-                if narrow:
-                    write_i32(at, i * steps, np.int32(place))
-                else:
-                    write_i64(at, i * steps, place)
+    elif narrow and steps == 4:
+        done = _give_few_32(planes, offset, steps, source, PIXEL, n, edge, unit)
+    elif not narrow and steps == 8:
+        done = _give_few_64(planes, offset, steps, source, PIXEL, n, edge, unit)
+    for lane in range(0 if done else LANES):
+        for i in range(n):
+            place, at = place_at(source, PIXEL * i + lane, unit), planes[lane] + offset
+            if narrow:
+                write_i32(at, i * steps, np.int32(place))
+            else:
+                write_i64(at, i * steps, place)
 
 
 @piece
-def give_maxima(plan: Any, planes: Any, places: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any) -> None:
-    give_row(plan, planes, offset_of(plan, plan.result_steps, row, left), scratch.results, n, scratch.edge, unit)
+def give_maxima(plan: Any, planes: Any, places: Any, row: Any, left: int, n: int, scratch: Scratch, unit: Any) -> None:
+    give_row(plan, planes, offset_of(plan.result_steps, row, left), scratch.results, n, scratch.edge, unit)
     there = scratch.results + LANES * itemsize(unit)
-    give_places(plan, places, offset_of(plan, plan.index_steps, row, left), there, n, unit)
+    give_places(plan, places, offset_of(plan.index_steps, row, left), there, n, scratch.edge, unit)
 
 
 _max_rows = lanes_pooling("pooled_maxima", compare_columns, compare_rows, set_lowest, give_maxima)
 
 
-def values_pooling(
-    name: str, least: Any, larger_of: Any, pool_rows: Any, set_nothing: Any, take: Any, give: Any
-) -> Any:
-    """What makes rows of maxima alone; the windows have no dilation. It is made of what gives the least number of all
-    and the larger one in each lane, does the same with rows, and moves rows of planes."""
-
-    @piece_named(f"{name}_columns")
-    def compare(
-        plan: Any,
-        at: int,
-        staged: int,
-        begin: int,
-        end: int,
-        row: int,
-        low: int,
-        number: int,
-        scratch: Scratch,
-        unit: Any,
-    ) -> None:
-        """Let the windows from ``low`` on look at columns ``begin`` to ``end`` of a row."""
-        for i in range(low, number):
-            w, stop = read_i64(scratch.firsts, 8 * i), min(read_i64(scratch.stops, 8 * i), end)
-            if w >= end:
-                break
-            best = least(unit)
-            if w < begin:
-                best, w = load(at, LANES * i, unit), begin
-            for column in range(w - begin, stop - begin):
-                best = larger_of(best, load(staged, LANES * column, unit))
-            store(at, LANES * i, best)
+def values_pooling(name: str, least: Any, larger_of: Any, take: Any, give: Any) -> Any:
+    """What makes rows of maxima alone, of what gives the least number of all and the larger one in each lane, and moves
+    rows of planes."""
 
     @piece_named(f"{name}_given")
     def give_values(
-        plan: Any, planes: Any, unused: Any, row: int, left: int, n: int, scratch: Scratch, unit: Any
+        plan: Any, planes: Any, unused: Any, row: Any, left: int, n: int, scratch: Scratch, unit: Any
     ) -> None:
-        offset = offset_of(plan, plan.result_steps, row, left)
+        offset = offset_of(plan.result_steps, row, left)
         give(plan, planes, offset, scratch.results, n, scratch.edge, unit)
 
-    return lanes_pooling(f"{name}_pooled", compare, pool_rows, set_nothing, give_values, take)
+    return numbers_pooling(name, least, larger_of, give_values, take)
 
 
-larger_rows = rows_joiner("larger_rows", load, larger_number, store, LANES)
-set_lowest_values = row_setter("set_lowest_values", lowest)
-_value_rows = values_pooling(
-    "pool_max_values", lowest, larger_number, larger_rows, set_lowest_values, take_row, give_row
-)
+_value_rows = values_pooling("pool_max_values", lowest, larger_number, take_row, give_row)
 
 
 def pool_max_values(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..geometry import COLUMNS, DEPTH, ROWS, bounds_of, count_of
 from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i64
-from ..jit.vectors import store
+from ..jit.vectors import load, store
 from ..record import LANES, NOTHING
 from ..runtime.stopping import shall_stop
 from .lanes import planes_of, take_row
@@ -41,7 +41,7 @@ def carve(plan: Any, floats: int, integers: int, windows: int) -> Scratch:
     """``windows`` of a row are in a pixel."""
     size, tile = plan.itemsize, plan.tile
     row, edge = tile * LANES * size * plan.vectors, floats + plan.chunk * LANES * size
-    results = edge + max(plan.chunk, plan.longer) * size
+    results = edge + (max(plan.chunk, plan.longer) + LANES * LANES) * size
     layer = results + plan.longer * LANES * size * plan.vectors
     kept = layer + row
     table = 8 * tile * windows
@@ -83,6 +83,12 @@ def tabulate_columns(plan: Any, left: int, number: int, scratch: Scratch, unit: 
         write_i64(scratch.firsts, 8 * i, first)
         write_i64(scratch.stops, 8 * i, stop)
         write_i64(scratch.counts, 8 * i, count_of(plan, COLUMNS, left + i))
+
+
+@inlined_piece
+def next_row(od: int, oh: int, height: int) -> tuple[int, int]:
+    """The layer and row of windows after another one; a division takes as long as some vectors."""
+    return (od + 1, oh - oh) if oh + 1 == height else (od, oh + 1)
 
 
 @inlined_piece
@@ -188,6 +194,39 @@ def lanes_pooling(
     return pooling(name, make_row, pool_rows, set_nothing, give, tabulate_columns, planes_of, 1)
 
 
+def numbers_pooling(name: str, first: Any, join: Any, give: Any, take: Any = take_row) -> Any:
+    """The same where numbers alone count, and windows have no dilation: made of what stands before the first number,
+    and what puts two together."""
+
+    @piece_named(f"{name}_columns")
+    def pool_columns(
+        plan: Any,
+        at: int,
+        staged: int,
+        begin: int,
+        end: int,
+        row: int,
+        low: int,
+        number: int,
+        scratch: Scratch,
+        unit: Any,
+    ) -> None:
+        """Let the windows from ``low`` on look at columns ``begin`` to ``end`` of a row."""
+        for i in range(low, number):
+            w, stop = read_i64(scratch.firsts, 8 * i), min(read_i64(scratch.stops, 8 * i), end)
+            if w >= end:
+                break
+            pooled = first(unit)
+            if w < begin:
+                pooled, w = load(at, LANES * i, unit), begin
+            for column in range(w - begin, stop - begin):
+                pooled = join(pooled, load(staged, LANES * column, unit))
+            store(at, LANES * i, pooled)
+
+    pool_rows, set_nothing = rows_joiner(f"{name}_rows", load, join, store, LANES), row_setter(f"{name}_none", first)
+    return lanes_pooling(f"{name}_pooled", pool_columns, pool_rows, set_nothing, give, take)
+
+
 def pooling(
     name: str,
     make_row: Any,
@@ -248,24 +287,27 @@ def pooling(
         for left in range(0, width, plan.tile):
             if shall_stop(plan, plan.tile, width, end - begin):
                 break
-            number, group, row = min(plan.tile, width - left), NOTHING, begin
+            number, row, stop, od, oh = min(plan.tile, width - left), begin, begin, begin - begin, begin - begin
             tabulate(plan, left, number, scratch, unit)
             while row < end:
-                if row // rows_per_group != group:
+                if row == stop:
                     group = row // rows_per_group
+                    inside, stop = row - group * rows_per_group, min((group + 1) * rows_per_group, end)
+                    od, oh = inside // height, inside % height
                     sources = find_planes(plan, x, plan.grad_steps, group)
-                    targets = find_planes(plan, result, plan.result_steps, group)
-                    places = find_planes(plan, indices, plan.index_steps, group)
+                    targets = places = find_planes(plan, result, plan.result_steps, group)
+                    if plan.vectors == 2:
+                        places = find_planes(plan, indices, plan.index_steps, group)
                     write_i64(scratch.known, 0, 0)
                     write_i64(scratch.known, 8, 0)
                     for slot in range(plan.depth_slots * plan.row_slots):
                         write_i64(scratch.tags, 8 * slot, NOTHING)
-                inside = row - group * rows_per_group
-                some, into = min(at_once, end - row, rows_per_group - inside), scratch.results
-                for i in range(inside, inside + some):
-                    make_windows(plan, sources, i // height, i % height, into, number, scratch, unit)
+                some, first, into = min(at_once, stop - row), (od, oh), scratch.results
+                for _ in range(some):
+                    make_windows(plan, sources, od, oh, into, number, scratch, unit)
                     into += number * LANES * plan.itemsize * plan.vectors
-                give(plan, targets, places, inside, left, some * number, scratch, unit)
+                    od, oh = next_row(od, oh, height)
+                give(plan, targets, places, first, left, some * number, scratch, unit)
                 row += some
 
     return rows
