@@ -202,7 +202,7 @@ def plan_average(call: Call, threads: int, limits: Limits | None = None, way: st
     if not target.count:
         return Plan(call, "", compute, record, names, 0, 1, 0, 0)
     choice = choose(WAYS, views, way)
-    kernel, units, floats, integers, grain = choice.taken.book(views, record)
+    kernel, units, floats, integers, grain, _ = choice.taken.book(views, record)
     parts = views.parts(-(-units // grain))
     return Plan(call, kernel, compute, record, names, units, parts, floats, integers, grain, choice=choice)
 

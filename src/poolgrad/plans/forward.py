@@ -83,8 +83,14 @@ class Pooling:
     def moves(self) -> int:
         return MOVES.get(self.tensors[1].dtype, READ_FLOATS)
 
-    def parts(self, units: int) -> int:
-        return parts_for(self.threads, max(units, 1), self.limits, *self.tensors)
+    @cached_property
+    def gathered(self) -> int:
+        """Bytes of all windows' elements."""
+        held = math.prod(min(axis.kernel, axis.size) or -(-axis.size // axis.out) for axis in self.axes)
+        return self.tensors[1].count * held * np.dtype(self.compute).itemsize
+
+    def parts(self, units: int, work: int = 0) -> int:
+        return parts_for(self.threads, max(units, 1), self.limits, *self.tensors, work=work)
 
 
 def plan_maximum(call: Call, threads: int, limits: Limits | None = None, way: str = "") -> Plan:
@@ -133,10 +139,9 @@ def _plan(pooling: Pooling, record: Record, way: str) -> Plan:
         return Plan(call, "", compute, record, names, 0, 1, 0, 0)
     _describe(pooling, record)
     choice = choose(WAYS, pooling, way)
-    kernel, units, floats, integers, grain = choice.taken.book(pooling, record)
-    return Plan(
-        call, kernel, compute, record, names, units, pooling.parts(units), floats, integers, grain, choice=choice
-    )
+    kernel, units, floats, integers, grain, work = choice.taken.book(pooling, record)
+    parts = pooling.parts(units, work)
+    return Plan(call, kernel, compute, record, names, units, parts, floats, integers, grain, choice=choice)
 
 
 def _describe(pooling: Pooling, record: Record) -> None:
@@ -198,8 +203,9 @@ def _book_lanes(pooling: Pooling, record: Record) -> Booking:
         _move_rows(record, pooling)
         groups = -(-batch * channels // LANES)
     units = groups * pooling.rows_of_windows
-    floats, integers = _scratch(record, pooling, pooling.limits.budget(pooling.parts(units)))
-    return Booking(pooling.kernel, units, floats, integers)
+    parts = pooling.parts(units, pooling.gathered)
+    floats, integers = _scratch(record, pooling, pooling.limits.budget(parts))
+    return Booking(pooling.kernel, units, floats, integers, work=pooling.gathered)
 
 
 def _move_rows(record: Record, pooling: Pooling) -> None:
@@ -310,8 +316,9 @@ def _book_along_rows(pooling: Pooling, record: Record) -> Booking:
     record["dense"] = record["dense_results"] = 0
     target, units = pooling.tensors[1], pooling.number_of_planes * pooling.rows_of_windows
     record["streaming"] = target.dtype.nbytes(target.count) >= pooling.limits.stream_from
-    floats, integers = _scratch(record, pooling, pooling.limits.budget(pooling.parts(units)), LANES)
-    return Booking(f"{pooling.kernel}_along_rows", units, floats, integers)
+    parts = pooling.parts(units, pooling.gathered)
+    floats, integers = _scratch(record, pooling, pooling.limits.budget(parts), LANES)
+    return Booking(f"{pooling.kernel}_along_rows", units, floats, integers, work=pooling.gathered)
 
 
 def _has_rows(pooling: Pooling) -> bool:
