@@ -18,6 +18,7 @@ from poolgrad.kernels.runtime.runner import kernel_signature
     ("name", "special"),
     [
         ("average_k3s2", {"stnp", "prfm"}),
+        ("average_k3s2_odd", {"stnp", "prfm"}),
         ("average_small_planes", {"stnp", "fcvtn"}),
         ("average_k3s1", {"stnp", "prfm"}),
         ("average_touching_pixels", {"stnp", "fcvtn"}),

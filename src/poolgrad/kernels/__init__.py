@@ -94,6 +94,7 @@ _MODULES = {
     "average_rows": "average.rows",
     "average_row_blocks": "average.row_blocks",
     "average_k3s2": "average.stride2",
+    "average_k3s2_odd": "average.stride2",
     "average_whole_planes": "average.whole_planes",
     "average_zeros": "average.zeros",
     "average_small_planes": "average.small_planes",

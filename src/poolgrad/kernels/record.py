@@ -23,7 +23,7 @@ AHEAD = 4096
 MOST_DIRECT_TERMS = 8
 
 # Kernels that make layers of the usual windows.
-LAYERS_IN_ONE_PASS = ("average_layers_k3s1", "average_layers_k3s2")
+LAYERS_IN_ONE_PASS = ("average_layers_k3s1", "average_layers_k3s2", "average_layers_k3s2_odd")
 
 
 class FewWindows(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any
 from ..geometry import COLUMNS, DEPTH, ROWS, run_of
 from ..jit.memory import inlined_piece, read_i64, write_i64
 from ..jit.vectors import fence
-from ..record import LAYERS_OF_FEW_WINDOWS, NOTHING, FewWindows
+from ..record import LAYERS_IN_ONE_PASS, LAYERS_OF_FEW_WINDOWS, NOTHING, FewWindows
 from ..rows import fill_row
 from .few_windows import carve, row_maker
 from .k3s1 import roll_joined_rows, roll_rows
@@ -116,6 +116,8 @@ def __getattr__(name: str) -> Any:
         return _layered_kernel(name, carve, row_maker(name, windows, in_scratch=True), _stay_apart)
     if name == "average_layers_k3s1":
         return _layered_kernel(name, cleared, with_one_divisor(roll_rows), _join_k3s1)
-    if name == "average_layers_k3s2":
-        return _layered_kernel(name, cleared, with_one_divisor(row_doubler(name)), _stay_apart)
+    if name in LAYERS_IN_ONE_PASS:
+        return _layered_kernel(
+            name, cleared, with_one_divisor(row_doubler(name, odd=name.endswith("odd"))), _stay_apart
+        )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

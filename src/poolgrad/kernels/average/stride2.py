@@ -1,11 +1,11 @@
 """Averages with a stride of 2: every row of gradients doubles into two rows of the result.
 
-Windows are 3 x 3 and padded by 1, and the result has two columns and two rows for each; the last row may be missing.
-A row of quotients is made in registers and doubled along W: each column once alone and once with its right neighbour.
-Of the two rows that follow, one is that doubled row; the other is its sum with the doubled row before, and is written
-while the doubled row is made. So gradients are read and results are written in one loop, and the copy comes from the
-first-level cache. Rows of few_windows.py take as long on 112 columns beyond the caches, and 1.06 to 1.3 times as long
-otherwise.
+Windows are 3 x 3 and padded by 1, and the result has two columns and two rows for each; the last column or row may be
+missing. A row of quotients is made in registers and doubled along W: each column once alone and once with its right
+neighbour. Of the two rows that follow, one is that doubled row; the other is its sum with the doubled row before, and
+is written while the doubled row is made. So gradients are read and results are written in one loop, and the copy comes
+from the first-level cache. Rows of few_windows.py take as long on 112 columns beyond the caches, and 1.15 to 1.3 times
+as long otherwise.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from .one_pass import (
 )
 
 
-def _doubler(name: str, put: Any) -> Any:
-    """What makes a doubled row."""
+def _doubler(name: str, put: Any, *, odd: bool = False) -> Any:
+    """What makes a doubled row; of an odd one the last column is missing in the result."""
 
     @inlined_piece
     def put_sum(target: int, w: int, columns: Any, before: int, unit: Any) -> None:
@@ -38,7 +38,7 @@ def _doubler(name: str, put: Any) -> Any:
 
     @inlined_piece
     def write_doubled(
-        target: int, w: int, here: Any, right: Any, before: int, doubled: int, first_half: bool, unit: Any
+        target: int, w: int, here: Any, right: Any, before: int, doubled: int, first_half: bool, last: bool, unit: Any
     ) -> None:
         """The columns of eight windows, of which ``right`` has the right neighbours; or of the last four only."""
         first, second = interleaved(here, add(here, spliced(here, right, 1)), 1, 1)
@@ -46,7 +46,10 @@ def _doubler(name: str, put: Any) -> Any:
             store(doubled, 2 * w, first)
             put_sum(target, 2 * w, first, before, unit)
         store(doubled, 2 * w + LANES, second)
-        put_sum(target, 2 * w + LANES, second, before, unit)
+        if odd and last:  # laid back by a column
+            put_sum(target, 2 * w + LANES - 1, spliced(first, second, 7), before, unit)
+        else:
+            put_sum(target, 2 * w + LANES, second, before, unit)
 
     @piece_named(name)
     def double(
@@ -58,24 +61,26 @@ def _doubler(name: str, put: Any) -> Any:
         for w in range(0, last, LANES):
             prefetch(soon, w, unit)
             right = add(divide(load(source, w + LANES, unit), by), zero)
-            write_doubled(target, w, here, right, before, doubled, True, unit)
+            write_doubled(target, w, here, right, before, doubled, True, False, unit)
             here = right
         prefetch(soon, last, unit)
         if last + LANES == windows:
-            write_doubled(target, last, here, zero, before, doubled, True, unit)
+            write_doubled(target, last, here, zero, before, doubled, True, True, unit)
         else:  # one more vector is laid back over its predecessor
             right = divide(splat(read(source, last + LANES, unit)), by)
-            write_doubled(target, last, here, right, before, doubled, True, unit)
+            write_doubled(target, last, here, right, before, doubled, True, False, unit)
             here = add(divide(load(source, windows - LANES, unit), by), zero)
             many = windows - last - LANES > LANES // 2
-            write_doubled(target, windows - LANES, here, zero, before, doubled, many, unit)
+            write_doubled(target, windows - LANES, here, zero, before, doubled, many, True, unit)
 
     return double
 
 
-def row_doubler(name: str) -> Any:
+def row_doubler(name: str, *, odd: bool = False) -> Any:
     """What makes rows of a plane."""
-    double_and_store, double_and_stream = _doubler(f"{name}_stored", store), _doubler(f"{name}_streamed", stream)
+    double_and_store = _doubler(f"{name}_stored", store, odd=odd)
+    # Rows of an odd number of columns are no multiples of 16 bytes.
+    double_and_stream = double_and_store if odd else _doubler(f"{name}_streamed", stream)
 
     @inlined_piece
     def double_in_scratch(
@@ -132,4 +137,8 @@ def row_doubler(name: str) -> Any:
     return double_rows
 
 
-average_k3s2 = flowing_kernel("average_k3s2", cleared, with_one_divisor(row_doubler("average_k3s2")))
+def _kernel(name: str, *, odd: bool = False) -> Any:
+    return flowing_kernel(name, cleared, with_one_divisor(row_doubler(name, odd=odd)))
+
+
+average_k3s2, average_k3s2_odd = _kernel("average_k3s2"), _kernel("average_k3s2_odd", odd=True)
