@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -290,18 +290,36 @@ def _rows_of_sums(columns: Axis) -> int:
     return 1 if columns.terms == 1 or (columns.terms > 2 and columns.fewest == columns.terms) else 2
 
 
-def _are(axes: Iterable[Axis], kernel: int, stride: int, pad: int | None = None) -> bool:
-    """Whether windows along these axes are of that kind; any padding will do if none is named."""
-    return all(
-        (axis.rule, axis.kernel, axis.stride) == (FIXED, kernel, stride) and pad in (axis.pad, None) for axis in axes
-    )
+def _in_one_pass(
+    name: str, kernel: str, windows: Need[Spreading], scratch: Callable[[Spreading], tuple[int, int]]
+) -> Way[Spreading]:
+    """A way of floats whose windows in a layer all count the same; scratch: numbers from row to row, and in all."""
+
+    def goes(views: Spreading) -> bool:
+        even = all(axis.counts_evenly for axis in views.axes[1:])
+        return even and views.reading == views.writing == codes.READ_FLOATS
+
+    def fits(views: Spreading) -> bool:
+        return _is_short(views.axes[0]) and _fits_rows(views, scratch(views)[1], 0)
+
+    def book(views: Spreading, record: Record) -> Booking:
+        record["pitch"], record["chunk"] = scratch(views)
+        odd = "_odd" * (views.axes[2].stride * views.axes[2].out > views.axes[2].size)  # the last column is missing
+        if not views.has_layers:
+            return _in_rows(kernel + odd, views, record, scratch(views)[1], 0)
+        # Stores that miss the caches wait longer here: those past them pay from half the size on.
+        record["streaming"] = views.bytes_in_all >= views.limits.stream_from // 2
+        record["joined"] = views.axes[2].stride == 1 and views.axes[2].size >= views.limits.joined_from
+        return _in_layers(kernel.replace("average", "average_layers") + odd, views, record, scratch(views)[1], 0)
+
+    legal = windows, Need[Spreading]("float rows and windows that all count the same", goes), _scratch(fits)
+    return Way(name, legal, _if_quickest(name), book)
 
 
-def _book_k3s1(views: Spreading, record: Record) -> Booking:
-    """As much is read as is written: if both together leave the caches, stores past them save a fifth to a half."""
-    streaming = views.bytes_in_all >= views.limits.stream_from
-    pitch, numbers = _k3s1_scratch(views)
-    return _in_one_pass("average_k3s1", views, record, streaming, pitch, numbers)
+def _is_k3s1(views: Spreading) -> bool:
+    _, rows, columns = views.axes
+    nine = all((axis.rule, axis.kernel, axis.stride) == (FIXED, 3, 1) for axis in (rows, columns))
+    return nine and columns.pad == 1 and columns.size >= LANES
 
 
 def _k3s1_scratch(views: Spreading) -> tuple[int, int]:
@@ -309,49 +327,32 @@ def _k3s1_scratch(views: Spreading) -> tuple[int, int]:
     return pitch, 7 * pitch
 
 
-def _has_usual_strides_of_2(views: Spreading) -> bool:
-    return all(_are((axis,), 3, 2, 1) and 0 <= 2 * axis.out - axis.size <= 1 for axis in views.axes[1:])
+def _is_k3s2(views: Spreading) -> bool:
+    usual = ((axis.rule, axis.kernel, axis.stride, axis.pad) == (FIXED, 3, 2, 1) for axis in views.axes[1:])
+    doubled = (0 <= 2 * axis.out - axis.size <= 1 for axis in views.axes[1:])
+    return all(usual) and all(doubled) and views.axes[2].size >= 2 * LANES
 
 
-def _book_stride2(views: Spreading, record: Record) -> Booking:
-    name = "average_k3s2_odd" if views.axes[2].size % 2 else "average_k3s2"
-    return _in_one_pass(name, views, record, views.streaming, *_stride2_scratch(views))
-
-
-def _stride2_scratch(views: Spreading) -> tuple[int, int]:
+def _k3s2_scratch(views: Spreading) -> tuple[int, int]:
     pitch = -(-views.axes[2].size * views.itemsize // codes.PAGE) * codes.PAGE // views.itemsize
     return pitch, 4 * pitch + codes.PAGE // 4 // views.itemsize
 
 
-def _goes_in_one_pass(views: Spreading) -> bool:
-    """Planes of floats whose windows in a layer all count the same."""
-    _, rows, columns = views.axes
-    even = rows.counts_evenly and columns.counts_evenly
-    return even and views.reading == views.writing == codes.READ_FLOATS
+def _fits_rows(views: Spreading, floats: int, integers: int) -> bool:
+    """Whether rows that take so many numbers fit scratch, with layers where these are made there."""
+    if views.has_layers:
+        _, _, floats, integers = _layers_scratch(views, floats, integers)
+    units = views.rows // (views.axes[0].size if views.has_layers else 1)
+    return floats * views.itemsize + 8 * integers <= views.budget(units)
 
 
-def _fits_one_pass(scratch: Callable[[Spreading], tuple[int, int]]) -> Callable[[Spreading], bool]:
-    """Whether so many numbers fit scratch, with layers where these are made there."""
-
-    def fits(views: Spreading) -> bool:
-        numbers = scratch(views)[1]
-        if views.has_layers:
-            return _is_short(views.axes[0]) and _fits_layers(views, numbers, 0)
-        return numbers * views.itemsize <= views.budget(views.rows)
-
-    return fits
-
-
-def _in_one_pass(name: str, views: Spreading, record: Record, streaming: bool, pitch: int, numbers: int) -> Booking:
-    record["chunk"], record["pitch"] = numbers, pitch
-    if not views.has_layers:
-        record["streaming"] = streaming
-        record["kept"] = _kept(views, views.parts(views.rows)) if streaming else 0
-        return Booking(name, views.rows, numbers)
-    # Stores that miss the caches wait longer here: those past them pay from half the size on.
-    record["streaming"] = views.bytes_in_all >= views.limits.stream_from // 2
-    record["joined"] = name == "average_k3s1" and views.axes[2].size >= views.limits.joined_from
-    return _in_layers(name.replace("average", "average_layers"), views, record, numbers, 0)
+def _in_rows(kernel: str, views: Spreading, record: Record, floats: int, integers: int) -> Booking:
+    """Rows of the result, without layers. With strides of 1 as much is read as is written: if both together leave the
+    caches, stores past them save a fifth to a half."""
+    bytes_that_stay = views.bytes_in_all if views.axes[2].stride == 1 else views.target.dtype.nbytes(views.target.count)
+    record["streaming"] = bytes_that_stay >= views.limits.stream_from
+    record["kept"] = _kept(views, views.parts(views.rows)) if record["streaming"] else 0
+    return Booking(kernel, views.rows, floats, integers)
 
 
 def _kept(views: Spreading, parts: int) -> int:
@@ -406,10 +407,7 @@ def _few_windows_scratch(views: Spreading) -> tuple[int, int, int, int]:
 
 
 def _fits_few_windows(views: Spreading) -> bool:
-    _, _, floats, integers = _few_windows_scratch(views)
-    if views.has_layers:
-        return _fits_layers(views, floats, integers)
-    return floats * views.itemsize + 8 * integers <= views.budget(views.rows)
+    return _fits_rows(views, *_few_windows_scratch(views)[2:])
 
 
 def _book_few_windows(views: Spreading, record: Record) -> Booking:
@@ -419,11 +417,7 @@ def _book_few_windows(views: Spreading, record: Record) -> Booking:
     record["even"] = rows.counts_evenly and views.reading != codes.BY_ELEMENTS
     if views.has_layers:
         return _in_layers(_few_windows_of(views).name(LAYERS_OF_FEW_WINDOWS), views, record, floats, integers)
-    # As much is read as is written with strides of 1, as in k3s1.
-    streaming = views.bytes_in_all >= views.limits.stream_from if columns.stride == 1 else views.streaming
-    record["streaming"] = streaming
-    record["kept"] = _kept(views, views.parts(views.rows)) if streaming else 0
-    return Booking(_few_windows_of(views).name(FEW_WINDOWS), views.rows, floats, integers)
+    return _in_rows(_few_windows_of(views).name(FEW_WINDOWS), views, record, floats, integers)
 
 
 def _layers_scratch(views: Spreading, floats: int, integers: int) -> tuple[int, int, int, int]:
@@ -435,11 +429,6 @@ def _layers_scratch(views: Spreading, floats: int, integers: int) -> tuple[int, 
     room = views.limits.band_of_layers // (slots * columns.size * views.itemsize)
     band = min(rows.size, max(room, views.limits.rows_of_layers))
     return slots, band, floats + slots * band * columns.size + LANES, integers + slots
-
-
-def _fits_layers(views: Spreading, floats: int, integers: int) -> bool:
-    _, _, floats, integers = _layers_scratch(views, floats, integers)
-    return floats * views.itemsize + 8 * integers <= views.budget(views.rows // views.axes[0].size)
 
 
 def _in_layers(name: str, views: Spreading, record: Record, floats: int, integers: int) -> Booking:
@@ -586,7 +575,6 @@ def _has_blocks(axes: Axes) -> bool:
 
 
 LAID_IN_ROWS = Need[Spreading]("rows of results that are runs of memory", lambda v: bool(v.writing))
-IN_ONE_PASS = Need[Spreading]("float rows and windows that all count the same", _goes_in_one_pass)
 
 
 # Ways between which estimates decide.
@@ -640,27 +628,17 @@ WAYS: tuple[Way[Spreading], ...] = (
         pays=_if_quickest("channels last"),
         book=_book_channels_last,
     ),
-    Way(
+    _in_one_pass(
         "k3s1",
-        legal=(
-            Need("windows of 3 x 3 with a stride of 1", lambda v: _are(v.axes[1:], 3, 1) and v.axes[2].pad == 1),
-            Need(f"{LANES} columns", lambda v: v.axes[2].size >= LANES),
-            IN_ONE_PASS,
-            _scratch(_fits_one_pass(_k3s1_scratch)),
-        ),
-        pays=_if_quickest("k3s1"),
-        book=_book_k3s1,
+        "average_k3s1",
+        Need(f"windows of 3 x 3 with a stride of 1, and {LANES} columns", _is_k3s1),
+        _k3s1_scratch,
     ),
-    Way(
+    _in_one_pass(
         "stride 2",
-        legal=(
-            Need("windows of 3 x 3 padded by 1, with a stride of 2", _has_usual_strides_of_2),
-            Need(f"{2 * LANES} columns", lambda v: v.axes[2].size >= 2 * LANES),
-            IN_ONE_PASS,
-            _scratch(_fits_one_pass(_stride2_scratch)),
-        ),
-        pays=_if_quickest("stride 2"),
-        book=_book_stride2,
+        "average_k3s2",
+        Need(f"windows of 3 x 3 padded by 1, with a stride of 2, and {2 * LANES} columns", _is_k3s2),
+        _k3s2_scratch,
     ),
     Way(
         "few windows",

@@ -17,23 +17,10 @@ from ..geometry import COLUMNS, DEPTH, ROWS, count_of, fewest_windows, run_of
 from ..jit.few import load_few, load_few_bfloats, load_few_halves, store_few, store_few_bfloats, store_few_halves
 from ..jit.halves import load_bfloats, load_halves, store_bfloats, store_halves
 from ..jit.memory import inlined_piece, piece, piece_named, read_i64, write_i64
-from ..jit.vectors import (
-    add,
-    as_unit,
-    divide,
-    fence,
-    load,
-    multiply,
-    prefetch,
-    read,
-    splat,
-    store,
-    stream,
-    type_as,
-    write,
-)
+from ..jit.vectors import add, fence, load, prefetch, read, splat, store, stream, type_as, write
 from ..record import BY_ELEMENTS, LANES, LONGEST_TABLE, NOTHING, READ_FLOATS, READ_HALVES, WRITE_FLOATS, WRITE_HALVES
 from ..rows import load_row
+from .quotients import quotient
 from .spreading import fill
 from .sums import sum_rows
 
@@ -118,23 +105,15 @@ def _divider(name: str, take: Any, take_few: Any) -> Any:
     @piece_named(name)
     def divided(target: int, source: int, ahead: int, divisor: int, n: int, unit: Any) -> None:
         """n gradients that are neighbours in memory; those that are ``ahead`` bytes away come next."""
-        last, zero, i = n - LANES, splat(unit), n - n  # adding +0.0 makes sums begin at +0.0
+        i = n - n
         if n < LANES:
-            store_few(target, n, add(divide(take_few(source, n, unit), splat(as_unit(divisor, unit))), zero))
-        elif divisor > 0 and divisor & (divisor - 1) == 0:  # products are the same numbers, and take less time
-            by = splat(type_as(1.0 / divisor, unit))
-            while i < n:
-                i = min(i, last)
-                prefetch(source + ahead, i, unit)
-                store(target, i, add(multiply(take(source, i, unit), by), zero))
-                i += LANES
-        else:
-            by = splat(as_unit(divisor, unit))
-            while i < n:
-                i = min(i, last)
-                prefetch(source + ahead, i, unit)
-                store(target, i, add(divide(take(source, i, unit), by), zero))
-                i += LANES
+            store_few(target, n, quotient(take_few(source, n, unit), divisor, unit))
+            return
+        while i < n:
+            i = min(i, n - LANES)
+            prefetch(source + ahead, i, unit)
+            store(target, i, quotient(take(source, i, unit), divisor, unit))
+            i += LANES
 
     return divided
 

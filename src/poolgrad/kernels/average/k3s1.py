@@ -101,55 +101,59 @@ _stream_joined = _roller("streamed_joined", stream_joined, forward=True)
 
 
 @inlined_piece
-def _roll_in_plane(plan: Any, target: int, h: int, low: int, high: int, way: int, row: Any, spare: int) -> None:
+def _roll_in_plane(plan: Any, at: int, h: int, low: int, high: int, way: int, row: Any, spare: int) -> None:
     """A row of a plane."""
-    at, source, pitch = target + h * plan.row_step, row[0], plan.pitch * plan.itemsize
     if way == STORED:
         _roll(at, *row)
     elif way == STREAMED_FROM_SCRATCH:  # a row is written when the next one is made
-        columns, unit = row[-2:]
+        (columns, unit), pitch = row[-2:], plan.pitch * plan.itemsize
         _roll(spare + h % 2 * pitch, *row)
         if h > low:
             stream_run(at - plan.row_step, spare + (h - 1) % 2 * pitch, columns, unit)
         if h == high - 1:
             stream_run(at, spare + h % 2 * pitch, columns, unit)
-    elif LANES * plan.itemsize < (at - source) % PAGE < WAITING:  # its loads would wait for stores
+    elif LANES * plan.itemsize < (at - row[0]) % PAGE < WAITING:  # its loads would wait for stores
         _stream_backward(at, *row)
     else:
         _stream_forward(at, *row)
 
 
 @inlined_piece
-def _roll_joined_row(plan: Any, target: Joined, h: int, low: int, high: int, way: int, row: Any, spare: int) -> None:
+def _roll_joined_row(plan: Any, at: Joined, h: int, low: int, high: int, way: int, row: Any, spare: int) -> None:
     """A row of a layer in scratch, and one of the result with it."""
     if way == STORED:
-        _roll_joined(joined_row(plan, target, h), *row)
+        _roll_joined(at, *row)
     else:
-        _stream_joined(joined_row(plan, target, h), *row)
+        _stream_joined(at, *row)
 
 
-def _row_roller(roll_row: Any) -> Any:
+@inlined_piece
+def _row_of_plane(target: int, h: int, step: int, between: int) -> int:
+    return target + h * step
+
+
+def _row_roller(row_at: Any, roll_row: Any) -> Any:
     @inlined_piece
     def roll_rows(
         plan: Any, source: int, target: Any, low: int, high: int, by: Any, way: int, floats: int, unit: Any
     ) -> None:
-        """Rows ``low`` to ``high`` of a plane."""
-        columns, between = plan.size[COLUMNS], plan.grad_steps[3]
-        pad, soon, pitch = plan.pad[ROWS], bytes_ahead(plan), plan.pitch * plan.itemsize
+        """Rows ``low`` to ``high`` of a plane. What the plan says is looked up before: stores might change it."""
+        columns, between, steps = plan.size[COLUMNS], plan.grad_steps[3], (plan.row_step, plan.result_steps[3])
+        pad, soon, pitch, behind_last = plan.pad[ROWS], bytes_ahead(plan), plan.pitch * plan.itemsize, plan.out[ROWS]
         zeros, unused, first = floats, floats + pitch, floats + 2 * pitch
         sums = (first, first + pitch, first + 2 * pitch)
         fill(first, 0, 2 * plan.pitch, unit)
         for h in range(max(low - 2, -pad), high):
-            at = source + (h + pad) * between if h + pad < plan.out[ROWS] else zeros
+            at = source + (h + pad) * between if h + pad < behind_last else zeros
             row = (at, at + soon, by, sums, columns, unit)
             if h < low:  # a row that flows into these, too
                 _roll(unused, *row)
             else:
-                roll_row(plan, target, h, low, high, way, row, floats + 5 * pitch)
+                roll_row(plan, row_at(target, h, *steps), h, low, high, way, row, floats + 5 * pitch)
             sums = (sums[1], sums[2], sums[0])
 
     return roll_rows
 
 
-roll_rows, roll_joined_rows = _row_roller(_roll_in_plane), _row_roller(_roll_joined_row)
+roll_rows, roll_joined_rows = _row_roller(_row_of_plane, _roll_in_plane), _row_roller(joined_row, _roll_joined_row)
 average_k3s1 = flowing_kernel("average_k3s1", cleared, with_one_divisor(roll_rows))

@@ -63,9 +63,9 @@ class Joined(NamedTuple):
 
 
 @inlined_piece
-def joined_row(plan: Any, rows: Joined, h: int) -> Joined:
-    made, second = rows.made + h * plan.row_step, rows.second + h * plan.row_step
-    first, result = rows.first + h * rows.first_step, rows.result + h * plan.result_steps[3]
+def joined_row(rows: Joined, h: int, step: int, result_step: int) -> Joined:
+    made, second = rows.made + h * step, rows.second + h * step
+    first, result = rows.first + h * rows.first_step, rows.result + h * result_step
     return Joined(made, result, first, second, rows.first_step, rows.unit)
 
 

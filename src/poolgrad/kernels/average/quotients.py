@@ -10,9 +10,17 @@ from typing import Any
 
 from ..jit.halves import load_bfloats, load_halves
 from ..jit.memory import inlined_piece, piece, piece_named, read_i64
-from ..jit.vectors import add, as_unit, divide, load, multiply, prefetch, read, splat, store, type_as, write
-from ..record import AHEAD, LANES, READ_BFLOATS, READ_FLOATS, READ_HALVES
+from ..jit.vectors import add, as_unit, divide, load, multiply, read, splat, store, type_as, write
+from ..record import LANES, READ_BFLOATS, READ_FLOATS, READ_HALVES
 from ..rows import load_row
+
+
+@inlined_piece
+def quotient(gradient: Any, divisor: int, unit: Any) -> Any:
+    """Of a vector of gradients that share their divisor. Adding +0.0 makes sums begin at +0.0."""
+    if divisor > 0 and divisor & (divisor - 1) == 0:  # a product is the same number, and takes less time
+        return add(multiply(gradient, splat(type_as(1.0 / divisor, unit))), splat(unit))
+    return add(divide(gradient, splat(as_unit(divisor, unit))), splat(unit))
 
 
 def _divider(name: str, take: Any) -> Any:
@@ -31,16 +39,6 @@ def _divider(name: str, take: Any) -> Any:
 _divided_floats = _divider("divided_floats", load)
 _divided_halves = _divider("divided_halves", load_halves)
 _divided_bfloats = _divider("divided_bfloats", load_bfloats)
-
-
-@piece
-def divide_evenly(target: int, source: int, scale: int, n: int, unit: Any) -> None:
-    """The same for floats that share their divisor."""
-    last, zero, by = n - LANES, splat(unit), splat(as_unit(scale, unit))
-    for i in range(0, last, LANES):
-        prefetch(source, i + AHEAD, unit)
-        store(target, i, add(divide(load(source, i, unit), by), zero))
-    store(target, last, add(divide(load(source, last, unit), by), zero))
 
 
 @piece

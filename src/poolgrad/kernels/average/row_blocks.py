@@ -19,66 +19,63 @@ from .spreading import fill
 from .sums import add_row, copy_row, sum_rows
 
 
-@inlined_piece
-def sum_at(plan: Any, scratch: Scratch, layer: int, slot: int) -> int:
-    """The slots of a layer; the one behind its block holds what is added up of the block that is being expanded."""
-    return scratch.sums + (layer * (plan.block + 1) + slot) * plan.wide * plan.itemsize
-
-
 @piece
-def sum_to_the_end(plan: Any, layer: int, low: int, high: int, columns: int, scratch: Scratch, unit: Any) -> None:
-    """Let each slot from low to high hold the sum of its row and all after it."""
-    for slot in range(high - 2, low - 1, -1):
-        add_row(sum_at(plan, scratch, layer, slot), sum_at(plan, scratch, layer, slot + 1), columns, unit)
+def sum_to_the_end(low: int, high: int, size: int, columns: int, unit: Any) -> None:
+    """Let each slot from the first to the last hold the sum of its row and all after it."""
+    for slot in range(high - 2 * size, low - 1, -size):
+        add_row(slot, slot + size, columns, unit)
 
 
 @piece
 def layer_by_blocks(
     plan: Any, source: int, target: int, d: int, begin: int, end: int, tile: Tile, scratch: Scratch, unit: Any
 ) -> None:
-    """Rows of one layer. A slot is not needed any more when the next block's row comes to it."""
-    block, columns = plan.block, tile.right - tile.left
+    """Rows of one layer. A slot is not needed any more when the next block's row comes to it; behind those of a layer
+    is one that holds what is added up of the block that is being expanded."""
+    block, columns, size = plan.block, tile.right - tile.left, plan.wide * plan.itemsize
     layers_from, layers_to = run_of(plan, DEPTH, d)
-    layers = layers_to - layers_from
+    behind = scratch.sums + (layers_to - layers_from) * (block + 1) * size
     made, _ = run_of_row(plan, scratch.runs, begin)  # gradient rows expanded so far, up to here
     began, turned = made, NOTHING
     for h in range(begin, end):
         first, stop = run_of_row(plan, scratch.runs, h)
         while made < stop:
-            slot = made % block
-            for layer in range(layers):
-                total = sum_at(plan, scratch, layer, block)
+            slot, od = made % block, layers_from
+            for slots in range(scratch.sums, behind, (block + 1) * size):
+                total = slots + block * size
                 if slot == 0 and made > began and turned != made - block:
-                    sum_to_the_end(plan, layer, max(began - (made - block), 0), block, columns, scratch, unit)
-                row = expanded_row(plan, source, layers_from + layer, made, tile, scratch, unit)
-                copy_row(sum_at(plan, scratch, layer, slot), row, columns, unit)
+                    sum_to_the_end(slots + max(began - (made - block), 0) * size, total, size, columns, unit)
+                row = expanded_row(plan, source, od, made, tile, scratch, unit)
+                copy_row(slots + slot * size, row, columns, unit)
                 if slot == 0:
                     copy_row(total, row, columns, unit)
                 elif began <= made - slot:  # else this block was not begun here, and its end alone will be asked for
                     add_row(total, row, columns, unit)
+                od += 1
             made += 1
-        start = (stop - 1) // block * block
-        if start < first < stop and turned != start:
-            for layer in range(layers):
-                sum_to_the_end(plan, layer, max(began - start, 0), stop - start, columns, scratch, unit)
-            turned = start
-        number = 0
-        for layer in range(layers if first < stop else 0):
+        start, number = (stop - 1) // block * block, 0
+        turns = start < first < stop and turned != start
+        for slots in range(scratch.sums, behind if first < stop else scratch.sums, (block + 1) * size):
             number = 0
+            if turns:
+                low, high = slots + max(began - start, 0) * size, slots + (stop - start) * size
+                sum_to_the_end(low, high, size, columns, unit)
             if first != start:
-                write_i64(scratch.rows, 0, sum_at(plan, scratch, layer, first % block))
+                write_i64(scratch.rows, 0, slots + first % block * size)
                 number = 1
             if first <= start < stop:
-                write_i64(scratch.rows, 8 * number, sum_at(plan, scratch, layer, block))
+                write_i64(scratch.rows, 8 * number, slots + block * size)
                 number += 1
-            if layers > 1:
-                into = scratch.layer if layer else scratch.total
+            if layers_to - layers_from > 1:
+                into = scratch.total if slots == scratch.sums else scratch.layer
                 sum_rows(into, scratch.rows, number, columns, unit)
-                if layer:
+                if slots != scratch.sums:
                     add_row(scratch.total, into, columns, unit)
+        if turns:
+            turned = start
         if number == 0:  # no window holds this row
             fill(scratch.total, 0, columns, unit)
-        if number == 0 or layers > 1:
+        if number == 0 or layers_to - layers_from > 1:
             write_i64(scratch.rows, 0, scratch.total)
             number = 1
         write_answer(plan, target + h * plan.result_steps[3], number, columns, scratch, unit)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..jit.memory import piece, read_i64, write_i64
+from ..jit.memory import inlined_piece, piece, read_i64, write_i64
 from ..jit.vectors import add, load, read, splat, store, store_interleaved
 from ..record import LANES, MOST_DIRECT_TERMS
 from .sums import sum_rows
@@ -54,38 +54,30 @@ def sum_fours(q: int, levels: int, longer: int, number: int, terms: int, table: 
         source, levels = levels, levels + longer * itemsize
 
 
-@piece
-def interleave(one: int, other: int, number: int, stride: int, ones: int, target: int, unit: Any) -> None:
-    """For each stream element: ``ones`` columns of the first stream, the rest of ``stride`` of the second."""
-    if stride == 2:
-        if ones == 2:
+@inlined_piece
+def _lay_nothing(one: int, other: int, number: int, strides: int, firsts: int, target: int, unit: Any) -> None:
+    pass
+
+
+def _interleaver(stride: int, ones: int, others: Any) -> Any:
+    """What lays out streams of one kind, by shuffles that are constant, or has others do it."""
+    rest = stride - ones
+
+    @inlined_piece
+    def interleave(one: int, other: int, number: int, strides: int, firsts: int, target: int, unit: Any) -> None:
+        if strides == stride and firsts == ones:
             for i in range(0, number, LANES):
-                store_interleaved(target, 2 * i, load(one, i, unit), load(one, i, unit), 2, 0)
+                store_interleaved(target, stride * i, load(one, i, unit), load(other, i, unit), ones, rest)
         else:
-            for i in range(0, number, LANES):
-                store_interleaved(target, 2 * i, load(one, i, unit), load(other, i, unit), 1, 1)
-    elif stride == 3:
-        if ones == 3:
-            for i in range(0, number, LANES):
-                store_interleaved(target, 3 * i, load(one, i, unit), load(one, i, unit), 3, 0)
-        elif ones == 2:
-            for i in range(0, number, LANES):
-                store_interleaved(target, 3 * i, load(one, i, unit), load(other, i, unit), 2, 1)
-        else:
-            for i in range(0, number, LANES):
-                store_interleaved(target, 3 * i, load(one, i, unit), load(other, i, unit), 1, 2)
-    elif ones == 4:
-        for i in range(0, number, LANES):
-            store_interleaved(target, 4 * i, load(one, i, unit), load(one, i, unit), 4, 0)
-    elif ones == 3:
-        for i in range(0, number, LANES):
-            store_interleaved(target, 4 * i, load(one, i, unit), load(other, i, unit), 3, 1)
-    elif ones == 2:
-        for i in range(0, number, LANES):
-            store_interleaved(target, 4 * i, load(one, i, unit), load(other, i, unit), 2, 2)
-    else:
-        for i in range(0, number, LANES):
-            store_interleaved(target, 4 * i, load(one, i, unit), load(other, i, unit), 1, 3)
+            others(one, other, number, strides, firsts, target, unit)
+
+    return interleave
+
+
+# For each stream element: ``firsts`` columns of the first stream, the rest of a stride of the second.
+interleave = _lay_nothing
+for _stride, _ones in ((4, 4), (4, 3), (4, 2), (4, 1), (3, 3), (3, 2), (3, 1), (2, 2), (2, 1)):
+    interleave = _interleaver(_stride, _ones, interleave)
 
 
 @piece

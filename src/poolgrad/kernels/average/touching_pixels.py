@@ -13,18 +13,12 @@ from ..geometry import COLUMNS, DEPTH, ROWS, bounds_of, count_of, run_of
 from ..jit.few import load_few, load_few_bfloats, load_few_halves, store_few, store_few_bfloats, store_few_halves
 from ..jit.halves import load_bfloats, load_halves, store_bfloats, store_halves
 from ..jit.memory import inlined_piece, piece_named
-from ..jit.vectors import add, as_unit, divide, fence, load, multiply, splat, store, stream, type_as
+from ..jit.vectors import fence, load, splat, store, stream
 from ..record import LANES, NOTHING, WRITE_FLOATS, WRITE_HALVES
+from .quotients import quotient
 
 # Vectors of channels at once.
 FOUR = 4 * LANES
-
-
-@inlined_piece
-def quotient(gradient: Any, divisor: int, unit: Any) -> Any:
-    if divisor > 0 and divisor & (divisor - 1) == 0:  # a product is the same number, and takes less time
-        return add(multiply(gradient, splat(type_as(1.0 / divisor, unit))), splat(unit))
-    return add(divide(gradient, splat(as_unit(divisor, unit))), splat(unit))
 
 
 def _spreader(name: str, take: Any, put: Any, take_few: Any, put_few: Any) -> Any:
