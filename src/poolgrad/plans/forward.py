@@ -86,7 +86,7 @@ class Pooling:
     @cached_property
     def gathered(self) -> int:
         """Bytes of all windows' elements."""
-        held = math.prod(min(axis.kernel, axis.size) or -(-axis.size // axis.out) for axis in self.axes)
+        held = math.prod(_longest_window(axis, 1) for axis in self.axes)
         return self.tensors[1].count * held * np.dtype(self.compute).itemsize
 
     def parts(self, units: int, work: int = 0) -> int:
