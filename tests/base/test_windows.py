@@ -132,3 +132,8 @@ def test_the_stride_of_a_window_alone_changes_nothing() -> None:
             assert (seen.start(0), seen.stop(0), seen.count(0)) == (told.start(0), told.stop(0), told.count(0))
             for i in range(size):
                 assert range(seen.first(i), seen.last(i) + 1) == range(told.first(i), told.last(i) + 1)
+
+
+def test_a_window_alone_of_any_length_fits_64_bits() -> None:
+    axis = Windows(5, 1, 2**62 + 1, 2**63 - 1, 0, dilation=2).axis(COUNT_ONE)
+    assert max(axis.kernel, axis.stride) < 2**63

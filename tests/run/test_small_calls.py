@@ -15,6 +15,7 @@ from poolgrad.contract.operator import Operator
 from poolgrad.operators import REGISTRY
 from poolgrad.run import small_calls, threads
 from poolgrad.run.calls import forget_calls
+from poolgrad.run.execute import Task
 from poolgrad.run.small_calls import SMALL_CALLS, SmallCall
 
 GRAD, INDICES = np.arange(8, dtype=np.float32).reshape(1, 2, 2, 2), np.zeros((1, 2, 2, 2), np.int32)
@@ -112,6 +113,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "a kernel of 2.0": {"kernel_size": 2.0},
     "two results": {"out": (OUT, OUT)},
     "a list of a result": {"out": [OUT]},
+    "a tuple of a result": {"out": (OUT,)},
     "too many results": {"out": (OUT, OUT, OUT)},
     "a bad index": {"indices": INDICES + 16},
 }
@@ -137,6 +139,38 @@ def test_an_array_that_changes_its_shape() -> None:
     grad.shape = GRAD.shape
     gradient(grad=grad)
     assert small.answers == [-1]
+
+
+def test_an_array_that_somebody_changes_while_it_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next caller gets what its own arrays ask for."""
+    x, meanwhile = np.arange(64, dtype=np.float32).reshape(1, 1, 8, 8), Task.run
+
+    def run(task: Task, *tensors: int) -> int:
+        answer = meanwhile(task, *tensors)
+        x.shape = (1, 4, 4, 4)
+        return answer
+
+    poolgrad.max_pool(x, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(Task, "run", run)
+        for _ in range(4):
+            x.shape = (1, 1, 8, 8)
+            poolgrad.max_pool(x, 2)
+    for shape in ((1, 1, 8, 8), (1, 4, 4, 4)):
+        again = np.arange(64, dtype=np.float32).reshape(shape)
+        first = poolgrad.max_pool(again, 2)
+        forget_calls()
+        assert np.array_equal(first, poolgrad.max_pool(again, 2))
+
+
+def test_a_call_that_took_long_once_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(small_calls, "MOMENT", 0)
+    for _ in range(4):
+        gradient()
+    monkeypatch.setattr(small_calls, "MOMENT", 1e9)
+    for _ in range(8):
+        gradient()
+    assert SMALL_CALLS
 
 
 def test_a_call_with_helpers_is_no_small_one(monkeypatch: pytest.MonkeyPatch) -> None:

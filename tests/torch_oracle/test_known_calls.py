@@ -133,6 +133,7 @@ def test_kinds_are_not_mixed_up() -> None:
         assert type(poolgrad.avg_pool2d_backward(gradient(), np.zeros(SHAPE, np.float32), 2)) is torch.Tensor
 
 
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer")  # which torch says once per process
 def test_a_mode_that_makes_other_tensors() -> None:
     for _ in range(2):
         poolgrad.avg_pool2d_backward(gradient(), SHAPE, 2)

@@ -8,7 +8,7 @@ into the kernels as they are; ``Axis`` wraps them for planning.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # How a window's start and stop are found.
 FIXED, ADAPTIVE = 0, 1
@@ -211,8 +211,8 @@ class Windows:
         if self.adaptive:
             return adaptive(self.size, self.out)
         kernel = self.dilation * (self.kernel - 1) + 1
-        stride = self.stride if self.out > 1 else max(self.stride, kernel)
-        return fixed(self.size, self.out, kernel=kernel, stride=stride, pad=self.pad, counting=counting)
+        axis = fixed(self.size, self.out, kernel=kernel, stride=self.stride, pad=self.pad, counting=counting)
+        return axis if self.out > 1 else replace(axis, stride=max(axis.stride, axis.kernel))
 
     @property
     def has_empty(self) -> bool:

@@ -41,10 +41,11 @@ MOST_VALUES = 1000
 class _Known:
     """A call that was judged before: its task if there is anything to do, and what makes its results."""
 
-    __slots__ = ("make_results", "order", "runs", "task")
+    __slots__ = ("look_at", "make_results", "order", "runs", "task")
 
     def __init__(self, prepared: Prepared, make_results: tuple[Callable[[], Any], ...]) -> None:
-        self.task, self.make_results, self.runs = prepared.task, make_results, 0
+        self.task, self.make_results = prepared.task, make_results
+        self.runs, self.look_at = 0, small_calls.OFTEN  # after so many it is looked at whether it is a small one
         order = [p.name for p in prepared.plan.call.operator.tensors]
         # Where the task's tensors stand among all arrays; the last one twice if there are two.
         self.order = tuple(order.index(name) for name in (*prepared.plan.tensors, prepared.plan.tensors[-1])[:3])
@@ -97,7 +98,8 @@ def call(
         if small is not None:
             result = out if out is not None else _made(small.make_results)
             everything = (*arrays, result) if type(result) is not tuple else arrays + result
-            if len(everything) == small.number and small.run(*map(id, everything), *small.missing) == DONE:
+            fits = type(result) is small.kind and len(everything) == small.number
+            if fits and small.run(*map(id, everything), *small.missing) == DONE:
                 return result
     key = None if said is None else key_of(count, operator.name, said, arrays, out)
     known = _KNOWN.get(key)
@@ -132,8 +134,9 @@ def _run_known(known: _Known, task: Task, key: Any, arrays: tuple[Any, ...], out
         return task.run(ADDRESSES, one.ctypes.data, two.ctypes.data, three.ctypes.data)
     answer = task.run(ARRAYS, id(one), id(two), id(three))
     known.runs += 1
-    if known.runs == small_calls.OFTEN and answer == DONE:
-        small_calls.keep_if_small((*key[:3], arrays[0].shape), task, arrays, known.order, known.make_results)
+    if known.runs >= known.look_at and answer == DONE:
+        known.look_at *= 4
+        small_calls.keep_if_small(key, task, arrays, known.order, known.make_results)
     return answer
 
 
@@ -157,7 +160,9 @@ def _call(
     plan = prepared.plan
     owner = found[operator.inputs[0].name].owner
     make_results = tuple(adapters.maker_of(owner, plan.call.tensor(p)) for p in operator.outputs)
-    if key is not None and may_be_kept(arrays, numbers + options):
+    # The key is made again: somebody may have changed an array between the first one and the description.
+    same = key is not None and key == key_of(count, operator.name, key[2], arrays, out)
+    if same and may_be_kept(arrays, numbers + options):
         if len(_KNOWN) >= MOST_KNOWN:
             _KNOWN.clear()
         _KNOWN[key] = _Known(prepared, make_results)

@@ -25,7 +25,7 @@ _INT = frozenset((int,))
 # The newest format that writes equal objects alike, whoever else holds them.
 _FORMAT = 2
 # What a verdict depends on of an array that is read, and of one that is written.
-_read, _written = attrgetter("dtype", "shape", "strides"), attrgetter("dtype", "shape", "strides", "flags.writeable")
+read, written_to = attrgetter("dtype", "shape", "strides"), attrgetter("dtype", "shape", "strides", "flags.writeable")
 
 
 def written(*values: Any) -> bytes | None:
@@ -47,17 +47,17 @@ def key_of(count: int | None, name: str, said: bytes, arrays: tuple[Any, ...], o
     key: list[Any] = [count or threads.count, name, said]
     for array in arrays:
         if type(array) is ndarray:
-            key.append(_read(array))
+            key.append(read(array))
         elif type(array) is tuple:
             key.append(written(array))
         else:
             return None
     if type(out) is ndarray:
-        key.append(_written(out))
+        key.append(written_to(out))
     elif out is not None:
         if type(out) is not tuple or any(type(result) is not ndarray for result in out):
             return None
-        key += map(_written, out)
+        key.append(tuple(map(written_to, out)))  # not what a result alone has
     return tuple(key)
 
 
@@ -79,7 +79,7 @@ def _key_of_tensors(count: int | None, name: str, said: bytes, arrays: tuple[Any
         return None
     if torch.autograd.forward_ad._current_level >= 0:  # any tensor may carry a tangent
         return None
-    key: list[Any] = [count or threads.count_beside(torch), name, said]
+    key: list[Any] = [count or threads.count_beside(torch), name, said, type(out) is tuple]
     tensor, sizes = torch.Tensor, (torch.Size, tuple)
     results = () if out is None else out if type(out) is tuple else (out,)
     try:

@@ -9,7 +9,7 @@ held, so only what is over in a moment is kept here.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,11 +19,11 @@ from ..kernels import load_run_again
 from ..kernels.runtime import layout
 from ..kernels.runtime.task import DONE, MOST_ARRAYS, MOST_AXES, SMALL_CALL
 from .execute import KEPT_SCRATCH, Task, new_scratch
+from .keys import Key, read
 
-Arrays = tuple[Any, ...]
 Makers = tuple[Callable[[], Any], ...]  # of results
 
-# After so many runs, if one more takes no longer than that many seconds.
+# After so many runs, and ever rarer ones, if one more takes no longer than that many seconds.
 OFTEN, MOMENT = 100, 30e-6
 MOST_KEPT = 1024
 # One call at a time has the lock, and nothing interrupts it.
@@ -31,27 +31,32 @@ _SCRATCH: list[tuple[int, object]] = []
 
 
 class SmallCall:
-    """What compiled code knows of a call: ``run`` takes the id() of all arrays, and of ``missing`` ones up to four."""
+    """What compiled code knows of a call: ``run`` takes the id() of all arrays, and of ``missing`` ones up to four.
 
-    __slots__ = ("_kept", "make_results", "missing", "number", "run")
+    ``arrays`` are described as keys have them, by type, sizes and strides, since somebody might change an array by now.
+    """
 
-    def __init__(self, task: Task, arrays: Arrays, order: tuple[int, ...], make_results: Makers) -> None:
+    __slots__ = ("_kept", "kind", "make_results", "missing", "number", "run")
+
+    def __init__(self, task: Task, arrays: Sequence[Any], order: tuple[int, ...], make_results: Makers) -> None:
         if not _SCRATCH:
             _SCRATCH.append(new_scratch(KEPT_SCRATCH))
         self.number, self.make_results = len(arrays), make_results
+        self.kind = np.ndarray if len(make_results) == 1 else tuple  # of what is written to
         self.missing = (0,) * (MOST_ARRAYS - len(arrays))
         memory = np.zeros(1, SMALL_CALL)
         fields = memory[0]
         fields["task"], fields["scratch"], fields["order"] = task.address, _SCRATCH[0][0], order
         inputs = len(arrays) - len(make_results)
         for place, array in enumerate(arrays):
-            if type(array) is np.ndarray:
-                picture, axes = fields["pictures"][place], array.ndim
-                picture["kind"], picture["dtype"], picture["rank"] = id(np.ndarray), id(array.dtype), axes
+            if type(array) is tuple:
+                dtype, sizes, strides = array[:3]
+                picture, axes = fields["pictures"][place], len(sizes)
+                picture["kind"], picture["dtype"], picture["rank"] = id(np.ndarray), id(dtype), axes
                 picture["flags"] = layout.WRITEABLE if place >= inputs else 0
-                picture["sizes"][:axes], picture["strides"][:axes] = array.shape, array.strides
+                picture["sizes"][:axes], picture["strides"][:axes] = sizes, strides
         # What is known by its address has to live; of one type there may be several objects.
-        self._kept = memory, task, [array.dtype for array in arrays if type(array) is np.ndarray]
+        self._kept = memory, task, arrays
         run, _ = load_run_again()
         self.run: Callable[..., int] = partial(run, memory.ctypes.data)
 
@@ -60,16 +65,18 @@ class SmallCall:
 SMALL_CALLS: dict[tuple[Any, ...], SmallCall] = {}
 
 
-def keep_if_small(
-    name: tuple[Any, ...], task: Task, arrays: Arrays, order: tuple[int, ...], make_results: Makers
-) -> None:
+def keep_if_small(key: Key, task: Task, arrays: tuple[Any, ...], order: tuple[int, ...], make_results: Makers) -> None:
     """Keep a call that was right just now, if it takes no longer than a moment: it runs once more to find out."""
-    if task.helpers or task.large or any(getattr(array, "ndim", 0) > MOST_AXES for array in arrays):
+    count, name, said, *seen = key
+    inputs = len(arrays) - len(make_results)
+    results = seen.pop() if len(seen) > inputs else tuple(map(read, arrays[inputs:]))  # which nobody else has yet
+    seen += results if type(results[0]) is tuple else (results,)
+    if task.helpers or task.large or any(len(array[1]) > MOST_AXES for array in seen if type(array) is tuple):
         return
-    call = SmallCall(task, arrays, order, make_results)
+    call = SmallCall(task, seen, order, make_results)
     begun = time.perf_counter()
     answer = call.run(*map(id, arrays), *call.missing)
     if answer == DONE and time.perf_counter() - begun < MOMENT:
         if len(SMALL_CALLS) >= MOST_KEPT:
             SMALL_CALLS.clear()
-        SMALL_CALLS[name] = call
+        SMALL_CALLS[count, name, said, seen[0][1]] = call
