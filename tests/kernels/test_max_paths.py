@@ -154,7 +154,7 @@ def beginning_at(values: Array, offset: int) -> Array:
 def test_rows_that_are_streamed(stride: int, dtype: Any, index_dtype: Any, planning: Planning) -> None:
     """Every length of a last group of windows, where memory can be streamed to, and where it can't; one thread, so that
     there are planes with another one behind them and a plane without."""
-    planning.limit(last_cache=0, bytes_per_part=1 << 30)
+    planning.use(ways=["touching"], last_cache=0, bytes_per_part=1 << 30)
     for width in range(stride * 8, stride * 8 + 34):
         shape = (2, 2, 2 * stride + width % 2, width)
         grad, indices = gradients_and_indices(shape, dtype, index_dtype, stride, stride, 0, False)
@@ -172,7 +172,7 @@ def test_rows_that_are_streamed(stride: int, dtype: Any, index_dtype: Any, plann
 def test_windows_behind_a_row_are_not_taken_for_its_own(width: int, index_dtype: Any, planning: Planning) -> None:
     """The last row of a plane is streamed together with the first windows of the next plane. The first of these names
     every place of its own plane in turn. One or two columns of each plane are in no window and stay zero."""
-    planning.limit(last_cache=0, bytes_per_part=1 << 30)
+    planning.use(ways=["touching"], last_cache=0, bytes_per_part=1 << 30)
     shape = (1, 3, 3, width)
     grad, good = gradients_and_indices(shape, np.float32, index_dtype, 3, 3, 0, False)
     grad = np.arange(1, grad.size + 1, dtype=np.float32).reshape(grad.shape)

@@ -81,6 +81,11 @@ class Axis:
         return last_window(i, self.rule, self.size, self.out, self.stride, self.pad)
 
     @property
+    def alone(self) -> Axis:
+        """The same, if there is one window, with a stride that tells that it overlaps no other one."""
+        return self if self.out > 1 or self.rule == ADAPTIVE else replace(self, stride=max(self.stride, self.kernel))
+
+    @property
     def is_one_window(self) -> bool:
         """Whether there is one window, over all elements."""
         return self.out == 1 and self.start(0) <= 0 and self.stop(0) >= self.size
@@ -206,13 +211,11 @@ class Windows:
         return range(first, min(start + self.dilation * (self.kernel - 1) + 1, self.size), self.dilation)
 
     def axis(self, counting: int) -> Axis:
-        """As plans see them: from the first element to the last, with what lies between. A window alone overlaps no
-        other one, whatever stride is given."""
+        """As plans see them: from the first element to the last, with what lies between."""
         if self.adaptive:
             return adaptive(self.size, self.out)
         kernel = self.dilation * (self.kernel - 1) + 1
-        axis = fixed(self.size, self.out, kernel=kernel, stride=self.stride, pad=self.pad, counting=counting)
-        return axis if self.out > 1 else replace(axis, stride=max(axis.stride, axis.kernel))
+        return fixed(self.size, self.out, kernel=kernel, stride=self.stride, pad=self.pad, counting=counting)
 
     @property
     def has_empty(self) -> bool:
