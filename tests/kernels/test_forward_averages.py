@@ -221,6 +221,20 @@ def test_types_and_layouts(case: Case, dtype: Any, limits: Use, planning: Planni
                 check(case, (2, channels), dtype, *layouts)
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("case", PLANES + DEEP, ids=str)
+def test_rows_of_channels(case: Case, dtype: Any, planning: Planning) -> None:
+    """Sums wait in scratch; channels that are whole fours of vectors, and others."""
+    planning.use(ways=["rows of channels"], bytes_per_part=1)
+    for number, channels in ((1, 32), (3, 40), (2, 8)):
+        poolgrad.set_num_threads(number)
+        for layout in ("channels last", "channels last apart"):
+            check(case, (2, channels), dtype, layout, layout)
+    large = dtype != FLOAT64 and getattr(case, "divisor", 0) > 2**24
+    empty = not all(window for axis in case.windows() for window in axis)
+    assert (planning.plans[-1].kernel == "pool_average_pixel_rows") == (not large and not empty)
+
+
 @pytest.mark.parametrize("limits", [{}, LANES_ONLY, ALONG_ROWS], ids=["usual", "lanes", "along rows"])
 @pytest.mark.parametrize("case", PLANES[:4], ids=str)
 @pytest.mark.parametrize("layout", ["plain", "channels last", "every second"])
@@ -247,6 +261,9 @@ FIVE = {"kernel_size": 5, "padding": 2}
         ((1, 2, 7, 24), "channels last", {}, "pool_average_pixels"),
         ((1, 4, 7, 40), "channels last", {"cube_math_type": 2}, "pool_average_along_rows"),
         ((1, 8, 7, 48), "channels last", {}, "pool_average_pixels"),
+        ((1, 64, 7, 48), "channels last", {}, "pool_average_pixels"),
+        ((1, 64, 8, 48), "channels last", {"kernel_size": 4, "stride": 4, "padding": 0}, "pool_average_pixel_rows"),
+        ((1, 63, 8, 48), "channels last", {"kernel_size": 4, "stride": 4, "padding": 0}, "pool_average_pixels"),
         ((1, 8, 7, 48), "channels last", {"cube_math_type": 2}, "pool_average"),
         ((1, 8, 7, 48), "channels last", {"divisor_override": 2**25}, "pool_average"),
         ((2, 8, 7, 48), "plain", {"divisor_override": 2**25}, "pool_average"),

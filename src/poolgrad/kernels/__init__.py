@@ -105,6 +105,7 @@ _MODULES = {
     **dict.fromkeys(LAYERS_IN_ONE_PASS, "average.layers"),
     "pool_average": "forward.averages",
     "pool_average_pixels": "forward.pixels",
+    "pool_average_pixel_rows": "forward.pixel_rows",
     **dict.fromkeys(ALONG_ROWS, "forward.along_rows"),
     **dict.fromkeys(WHOLE_PLANES, "forward.whole_planes"),
     **dict.fromkeys(USUAL_WINDOWS, "forward.usual_windows"),

@@ -38,6 +38,8 @@ WIDEST_USUAL = 2**14
 ROWS_SHARED = 16
 # Rows of a plane that is pooled as a whole: what each of them gives is kept in scratch.
 MOST_ROWS_OF_A_PLANE = 2**14
+# From so many pixels of a window on, of so many channels, whole rows of channels are read one after the other.
+MANY_PIXELS, MANY_CHANNELS, LARGE_WINDOW = 16, 64, 256
 
 
 @dataclass(frozen=True)
@@ -84,10 +86,14 @@ class Pooling:
         return MOVES.get(self.tensors[1].dtype, READ_FLOATS)
 
     @cached_property
+    def held(self) -> int:
+        """How many elements a window holds at most."""
+        return math.prod(_longest_window(axis, 1) for axis in self.axes)
+
+    @property
     def gathered(self) -> int:
         """Bytes of all windows' elements."""
-        held = math.prod(_longest_window(axis, 1) for axis in self.axes)
-        return self.tensors[1].count * held * np.dtype(self.compute).itemsize
+        return self.tensors[1].count * self.held * np.dtype(self.compute).itemsize
 
     def parts(self, units: int, work: int = 0) -> int:
         return parts_for(self.threads, max(units, 1), self.limits, *self.tensors, work=work)
@@ -173,6 +179,17 @@ def _book_channels_last(pooling: Pooling, record: Record) -> Booking:
     if large and pooling.planes[0].steps[4] >= limits.long_pixel:
         record["soon"] = _ahead_of_pixels(pooling, record["dilation"][0])
     return Booking(f"{pooling.kernel}_pixels", batch * pooling.rows_of_windows)
+
+
+def _book_rows_of_channels(pooling: Pooling, record: Record) -> Booking:
+    """All channels of a row of a window together: their sums, and those of a layer."""
+    _move_pixels(record, pooling)
+    batch, channels = pooling.planes[0].shape[:2]
+    return Booking("pool_average_pixel_rows", batch * pooling.rows_of_windows, 2 * channels)
+
+
+def _are_vectors_side_by_side(pooling: Pooling) -> bool:
+    return pooling.channels_side_by_side and pooling.planes[0].shape[1] % LANES == 0
 
 
 def _writes_lines(pooling: Pooling) -> bool:
@@ -453,6 +470,23 @@ WAYS: tuple[Way[Pooling], ...] = (
         ),
         pays=(),
         book=_book_whole_planes,
+    ),
+    Way(
+        "rows of channels",
+        legal=(
+            Need("averages", lambda p: p.kernel == "pool_average"),
+            SMALL_DIVISORS,
+            Need(f"a multiple of {LANES} channels side by side", _are_vectors_side_by_side),
+            Need("an element in every window", lambda p: not p.has_empty_windows),
+        ),
+        pays=(
+            Need(
+                f"windows of {MANY_PIXELS} pixels of {MANY_CHANNELS} channels, or of {LARGE_WINDOW} of any",
+                lambda p: p.held >= (MANY_PIXELS if p.planes[0].shape[1] >= MANY_CHANNELS else LARGE_WINDOW),
+            ),
+            Need("windows that share few rows", _is_best_by_pixels),
+        ),
+        book=_book_rows_of_channels,
     ),
     Way(
         "channels last",
