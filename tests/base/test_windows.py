@@ -126,7 +126,7 @@ def test_the_stride_of_a_window_alone_changes_nothing() -> None:
     """Plans see that it overlaps no other one; where it lies and what it counts is as told."""
     for size, kernel, stride, pad in itertools.product(range(1, 6), range(1, 8), range(1, 9), range(4)):
         for counting in (COUNT_ONE, COUNT_PADDED, COUNT_VALID):
-            seen = Windows(size, 1, kernel, stride, pad).axis(counting).alone
+            seen = Windows(size, 1, kernel, stride, pad).axis(counting).apart_if_single
             told = fixed(size, 1, kernel=kernel, stride=stride, pad=pad, counting=counting)
             assert seen.stride >= seen.kernel
             assert (seen.start(0), seen.stop(0), seen.count(0)) == (told.start(0), told.stop(0), told.count(0))
@@ -135,5 +135,5 @@ def test_the_stride_of_a_window_alone_changes_nothing() -> None:
 
 
 def test_a_window_alone_of_any_length_fits_64_bits() -> None:
-    axis = Windows(5, 1, 2**62 + 1, 2**63 - 1, 0, dilation=2).axis(COUNT_ONE).alone
+    axis = Windows(5, 1, 2**62 + 1, 2**63 - 1, 0, dilation=2).axis(COUNT_ONE).apart_if_single
     assert max(axis.kernel, axis.stride) < 2**63

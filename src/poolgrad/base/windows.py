@@ -81,7 +81,7 @@ class Axis:
         return last_window(i, self.rule, self.size, self.out, self.stride, self.pad)
 
     @property
-    def alone(self) -> Axis:
+    def apart_if_single(self) -> Axis:
         """The same, if there is one window, with a stride that tells that it overlaps no other one."""
         return self if self.out > 1 or self.rule == ADAPTIVE else replace(self, stride=max(self.stride, self.kernel))
 
