@@ -407,7 +407,7 @@ def _usual_length(axis: Axis) -> float:
 
 def _is_best_by_pixels(pooling: Pooling) -> bool:
     """Whether channels side by side shall be pooled pixel by pixel, and not by rows that windows share. Estimates of
-    the additions or comparisons that either takes for a window find the better one in 95 of 100 random calls."""
+    the additions or comparisons that either takes for a window decide."""
     channels, planes = pooling.planes[0].shape[1], pooling.number_of_planes
     averages, columns = pooling.kernel == "pool_average", pooling.axes[2]
     layers, rows, held = (_usual_length(axis) for axis in pooling.axes)
