@@ -835,6 +835,12 @@ def test_the_type_of_indices_is_not_said_twice_in_two_ways() -> None:
         assert poolgrad.max_pool2d_with_indices(x, 2, index_dtype=given, out=pair) == pair
 
 
+@pytest.mark.parametrize("name", ["whole", "\ud800"])
+def test_a_type_of_indices_that_nobody_knows(name: str) -> None:
+    with pytest.raises(TypeError, match="not understood"):
+        poolgrad.max_pool2d_with_indices(np.ones((1, 4, 4), np.float32), 2, index_dtype=name)
+
+
 def test_windows_beyond_64_bits_are_the_kernels_fault() -> None:
     for function in (poolgrad.avg_pool2d, poolgrad.max_pool2d_with_indices):
         with pytest.raises(AclnnError, match="Use a smaller kernelSize and less padding") as caught:

@@ -91,7 +91,12 @@ def note_write(array: Any) -> None:
 def name_of_dtype(dtype: Any) -> str:
     """The name of a type as NumPy, torch or a text says it."""
     text = str(dtype)
-    return text.removeprefix("torch.") if text.startswith("torch.") else np.dtype(dtype).name
+    if text.startswith("torch."):
+        return text.removeprefix("torch.")
+    try:
+        return np.dtype(dtype).name
+    except UnicodeError as error:  # where NumPy looks for letters that it can write
+        raise TypeError(f"data type {text!r} not understood") from error
 
 
 def maker_of(like: Any, tensor: Tensor) -> Callable[[], Any]:

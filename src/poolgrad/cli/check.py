@@ -68,7 +68,7 @@ def check(
     from ..cases.judging import judge
 
     op = operator_named(operator)
-    line, wanted = Line(op, **words), (*PRODUCTS, ANY) if product is None else (product_named(product),)
+    line, wanted = Line(op, **words, reads=False), (*PRODUCTS, ANY) if product is None else (product_named(product),)
     # Outputs that the line does not describe are those of the product.
     answers = {where: judge(line.case(where)) for where in wanted}
     if as_json:

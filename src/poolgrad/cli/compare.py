@@ -14,8 +14,7 @@ from ..contract.checks import listed
 from ..precision.comparison import percent
 from ..precision.limits import LEVELS, STANDARDS
 from .line import integers
-from .run import FILL_HELP
-from .terminal import NO, AsJson, BadInput, option, print_json, progress, screen
+from .terminal import NO, AsJson, BadInput, FillMissing, option, print_json, progress, screen
 
 if TYPE_CHECKING:
     from ..precision import Comparison
@@ -45,7 +44,7 @@ def compare(
     html: Annotated[
         Path | None, option("--html", metavar="FILE", help="Write a page with histogram and mismatch map.")
     ] = None,
-    fill_missing: Annotated[bool, option("--fill-missing", help=FILL_HELP)] = False,
+    fill_missing: FillMissing = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge a tensor against its golden one by a named precision standard.

@@ -47,7 +47,7 @@ def explain(
     `poolgrad explain AvgPool2dBackward --plan --x 8,64,56,56 --kernel-size 3 --stride 1 --padding 1`
     """
     if plan:
-        _explain_plan(Line(operator_named(operator), **words).case(product_named(product)), as_json)
+        _explain_plan(Line(operator_named(operator), **words, reads=False).case(product_named(product)), as_json)
         return
     if given := ", ".join((*words["tensors"], *words["numbers"])):
         raise BadInput(f"rules are those of all calls; add --plan to explain one, or leave out {given}")

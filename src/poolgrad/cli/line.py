@@ -54,6 +54,7 @@ class Line:
     indices_dtype: str | None = None
     format: str | None = None
     shape: str | None = None  # of what .bin files hold
+    reads: bool = True  # whether anybody asks for the values that files hold, and not only what these are like
     fill_missing: bool = False  # whether chunks that a store lacks are meant
     arrays: dict[str, Any] = field(default_factory=dict)  # of the files that were named, by documented names
 
@@ -174,7 +175,8 @@ class Line:
             return None
         if is_store(text):
             told = self._told_type(parameter)
-            stored = open_store(text, dtype=told, fill_missing=self.fill_missing, read=parameter.read)
+            read = self.reads and parameter.read
+            stored = open_store(text, dtype=told, fill_missing=self.fill_missing, read=read)
             self.arrays[parameter.name] = stored
             return {"dtype": stored.dtype.name, "shape": stored.shape}
         if Path(text).suffix.lower() not in (".npy", ".bin"):

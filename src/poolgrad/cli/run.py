@@ -13,7 +13,7 @@ from . import terminal
 from .answers import accepted
 from .line import Line, option, takes_call
 from .names import OperatorName, ProductName, operator_named, product_named
-from .terminal import AsJson, BadInput, percentage, print_json, screen
+from .terminal import AsJson, BadInput, FillMissing, percentage, print_json, screen
 
 if TYPE_CHECKING:
     from ..cases.model import Case
@@ -22,7 +22,6 @@ OUT_HELP = (
     "Write the result to this .npy or .bin file, or .zarr store; of several results, one for each in their order."
 )
 FILE = "an .npy file, a .zarr store, or a .bin file with --dtype and --shape"
-FILL_HELP = "Take chunks that a Zarr store lacks for its fill value; if absent, such a store is refused as damaged."
 
 
 def _described(parameter: Parameter) -> tuple[str, str] | None:
@@ -39,7 +38,7 @@ def run(
     out: Annotated[list[Path], terminal.option("--out", "-o", metavar="FILE", help=OUT_HELP)],
     words: dict[str, Any],
     product: ProductName = None,
-    fill_missing: Annotated[bool, terminal.option("--fill-missing", help=FILL_HELP)] = False,
+    fill_missing: FillMissing = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute one call on files: the golden result.

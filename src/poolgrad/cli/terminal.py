@@ -34,6 +34,14 @@ errors = Console(stderr=True, highlight=False)
 NO = 1  # the exit code of a command whose answer is no
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+FillMissing = Annotated[
+    bool,
+    typer.Option(
+        "--fill-missing",
+        help="Take chunks that a Zarr store lacks for its fill value; if absent, such a store is refused as damaged.",
+        show_default=False,
+    ),
+]
 
 
 def option(*names: str, help: str, **more: Any) -> Any:

@@ -13,7 +13,7 @@ from ..contract.parameters import Parameter, Role
 from .answers import accepted
 from .line import Line, integers, takes_call
 from .names import OperatorName, ProductName, operator_named, product_named
-from .terminal import AsJson, BadInput, errors, option, print_json, screen
+from .terminal import AsJson, BadInput, FillMissing, errors, option, print_json, screen
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -40,6 +40,7 @@ def view(
     plane: Annotated[str, option("--plane", metavar="N,C[,D]", help="Which plane; the first if absent.")] = "",
     seed: Annotated[int, typer.Option("--seed", min=0, help="For the random numbers.")] = 0,
     product: ProductName = None,
+    fill_missing: FillMissing = False,
     as_json: AsJson = False,
 ) -> None:
     """Draw one plane: its windows, their divisors or maxima, and where each gradient flows.
@@ -67,7 +68,7 @@ def view(
     from .plane import plane_of
 
     op, where = operator_named(operator), product_named(product)
-    line = Line(op, **words)
+    line = Line(op, **words, fill_missing=fill_missing)
     case = line.case(where)
     arrays = {name: np.asarray(array) for name, array in line.arrays.items()}
     with accepted(case, as_json) as data, errors.status("drawing ..."):
