@@ -112,7 +112,7 @@ def indices_to_mask(
         if lazily := elsewhere.taker_of((indices,), "mask_of_indices"):
             return lazily(_GIVES, call, indices, out)
         places = given.reshape(-1, *given.shape[-3:])  # an axis for the batch
-        size = math.prod(w.size for w in call.operator.windows(call))
+        size = math.prod(w.size for w in call.windows)
         outside = (places < 0) | (places >= size)
         if outside.any():
             position = _first(outside)[-given.ndim :]
@@ -188,7 +188,7 @@ class _Outputs(NamedTuple):
     @classmethod
     def of(cls, call: Call) -> _Outputs:
         *lead, channels, height, width = call.tensor(Role.GRADIENT).shape
-        rows, columns = call.operator.windows(call)
+        rows, columns = call.windows
         tops, lefts = (np.arange(n) * w.stride - w.pad for n, w in ((height, rows), (width, columns)))
         each = np.broadcast_arrays(tops[:, None], lefts)
         groups, images = -(-channels // GROUP), math.prod(lead)
@@ -198,14 +198,14 @@ class _Outputs(NamedTuple):
 def _from_places(call: Call, mask: Array) -> Array:
     stream = np.ascontiguousarray(mask).reshape(-1)[: 4 * call.tensor(Role.GRADIENT).count]
     places = stream.view("<i4")
-    wrong = (places < 0) | (places >= math.prod(w.size for w in call.operator.windows(call)))
+    wrong = (places < 0) | (places >= math.prod(w.size for w in call.windows))
     if wrong.any():
         raise mask_error(call, call.addresses[call.operator.by_role[Role.MASK].name], int(wrong.argmax()))
     return places
 
 
 def _from_bits(call: Call, mask: Array) -> Array:
-    of, (rows, columns) = _Outputs.of(call), call.operator.windows(call)
+    of, (rows, columns) = _Outputs.of(call), call.windows
     rows_of_words = np.ascontiguousarray(mask).reshape(-1, mask.shape[-1])[: of.images * of.groups * of.positions]
     words = rows_of_words.view("<u2").reshape(of.images, of.groups, of.positions, mask.shape[-1] // 2)[..., : of.number]
     places = np.empty((of.images, of.channels, of.number), np.int64)
@@ -228,7 +228,7 @@ def _from_bits(call: Call, mask: Array) -> Array:
 
 
 def _into_bits(call: Call, indices: Array, mask: Array) -> None:
-    of, (rows, columns) = _Outputs.of(call), call.operator.windows(call)
+    of, (rows, columns) = _Outputs.of(call), call.windows
     length = mask.shape[-1]
     words = np.zeros((of.images, of.groups, of.positions, length // 2), "<u2")
     lanes = np.uint16(1) << np.arange(GROUP, dtype=np.uint16)[:, None]

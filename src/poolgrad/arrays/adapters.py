@@ -94,7 +94,7 @@ def name_of_dtype(dtype: Any) -> str:
     if text.startswith("torch."):
         return text.removeprefix("torch.")
     try:
-        return np.dtype(dtype).name
+        return str(np.dtype(dtype).name)
     except UnicodeError as error:  # where NumPy looks for letters that it can write
         raise TypeError(f"data type {text!r} not understood") from error
 

@@ -59,7 +59,7 @@ class Whole:
 
     @cached_property
     def windows(self) -> tuple[Windows, ...]:
-        return self.operator.windows(self.call)
+        return self.call.windows
 
     @cached_property
     def layout(self) -> str:

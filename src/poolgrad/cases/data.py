@@ -97,7 +97,7 @@ def scratch_bytes(case: Case) -> int:
     """What a case takes on the disk besides its tensors: sums of halves, or before these what a forward pass finds."""
     if Role.INDICES not in case.operator.by_role:
         return 0
-    windows = math.prod(w.out for w in case.operator.windows(case.call))
+    windows = math.prod(w.out for w in case.call.windows)
     return max(8 * case.plane if needs_files(case) else 0, 16 * windows if windows > PIECE else 0)
 
 
@@ -203,7 +203,7 @@ def _make_indices(
     random = random_for(case.seed, case.name, "indices", piece[0])
     x, gradient, where = (case.operator.by_role[role].name for role in (Role.INPUT, Role.GRADIENT, Role.INDICES))
     kinds = {name: case.tensor(name).values.kind for name in (gradient, where)}
-    windows = case.operator.windows(case.call)
+    windows = case.call.windows
     for views in _groups(case, arrays, piece):
         if "forward" in kinds.values():
             pause()

@@ -52,5 +52,5 @@ def _forward(call: Call) -> Operator:
 def _number(call: Call, parameter: Parameter) -> Value:
     """What the gradient's call says of a number of its forward pass; how many windows there are says the gradient."""
     if parameter.role is Role.OUTPUT_SIZE:
-        return tuple(windows.out for windows in call.operator.windows(call))
+        return tuple(windows.out for windows in call.windows)
     return call.value(parameter.role)

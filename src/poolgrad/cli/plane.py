@@ -152,7 +152,7 @@ def plane_of(case: Case, arrays: Mapping[str, Array], chosen: Sequence[int], see
     if max(math.prod(size), math.prod(outs)) > MOST_ELEMENTS or max(*size, *outs) > MOST_PLACES:
         most = f"at most {MOST_ELEMENTS} elements, {MOST_PLACES} along an axis"
         raise BadInput(f"a plane of {_times(size)} with {_times(outs)} windows is too large to draw; {most}")
-    *deep, rows, columns = (_side(w, call.value(Role.COUNT_INCLUDE_PAD)) for w in operator.windows(call))
+    *deep, rows, columns = (_side(w, call.value(Role.COUNT_INCLUDE_PAD)) for w in call.windows)
     where, layer = _chosen(chosen, lead, size[:-2])
 
     arrays = _with_indices(case, arrays)

@@ -135,7 +135,7 @@ def sizes_fit(parameters: Iterable[Parameter]) -> Check:
             if max(map(abs, tensor.byte_range)) > INT64_MAX:
                 got = f"byte strides {shown(tensor.strides)}"
                 return Broken(name, "elements less than 2^63 bytes apart", got, "Use smaller strides.")
-        if farthest_position(call.operator.windows(call)) > INT64_MAX:
+        if farthest_position(call.windows) > INT64_MAX:
             return _far_windows(call)
         return None
 

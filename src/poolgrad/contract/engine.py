@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..base import status
 from ..base.errors import AclnnError
 from ..base.products import ANY, PRODUCTS, Product
 from ..base.tensor import Tensor
+from ..base.windows import Windows
 from .parameters import Parameter, Role
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ class Broken:
     change: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Call:
     """One call of an operator: its arguments by their documented names, on a product."""
 
@@ -62,6 +64,11 @@ class Call:
     @property
     def product_name(self) -> str | None:
         return None if self.product is ANY else self.product.name
+
+    @cached_property
+    def windows(self) -> tuple[Windows, ...]:
+        """Along each pooled axis. Rows, plan and messages all ask for them."""
+        return self.operator.windows(self)
 
     def value(self, what: What) -> Value:
         """An argument, by its role, its parameter or its documented name; None for a role that nobody has."""

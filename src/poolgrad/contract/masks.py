@@ -28,14 +28,14 @@ BLOCK, BLOCK_BYTES = 16, 32
 
 def mask_shape(call: Call) -> tuple[int, ...]:
     """N and C of the input, then the positions of a window, then a word for each output: whole blocks, and one more."""
-    windows, x = call.operator.windows(call), call.tensor(Role.INPUT)
+    windows, x = call.windows, call.tensor(Role.INPUT)
     blocks = -(-math.prod(w.out for w in windows) // BLOCK) + 1
     return (*x.shape[: -len(windows)], positions(call), blocks * BLOCK_BYTES)
 
 
 def positions(call: Call) -> int:
     """How many elements a window has, also those in the padding."""
-    return math.prod(w.kernel for w in call.operator.windows(call))
+    return math.prod(w.kernel for w in call.windows)
 
 
 def holds_bits(call: Call) -> bool:

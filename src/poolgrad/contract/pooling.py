@@ -90,7 +90,7 @@ def adaptive_windows(call: Call) -> tuple[Windows, ...]:
 
 def pooled_shape(call: Call) -> tuple[int, ...]:
     """The shape of the forward pass's output."""
-    outs, shape = [w.out for w in call.operator.windows(call)], call.tensor(Role.INPUT).shape
+    outs, shape = [w.out for w in call.windows], call.tensor(Role.INPUT).shape
     if is_channels_last(call):
         return (*shape[: -len(outs) - 1], *outs, shape[-1])
     return (*shape[: -len(outs)], *outs)
@@ -178,7 +178,7 @@ def windows_fit(x: Parameter, axes: str) -> Check:
     """The forward pass has an output at all."""
 
     def test(call: Call) -> Broken | None:
-        windows = call.operator.windows(call)
+        windows = call.windows
         if min(w.out for w in windows) > 0:
             return None
         sizes, outs = (tuple(getattr(w, name) for w in windows) for name in ("size", "out"))
@@ -198,7 +198,7 @@ def windows_not_empty(dilation: Parameter, *, on: frozenset[Product]) -> Check:
     """No window lies wholly in the padding: no index could be right for it."""
 
     def test(call: Call) -> Broken | None:
-        for w in call.operator.windows(call):
+        for w in call.windows:
             if w.has_empty:
                 got = f"{w.dilation}, which steps over all {w.size} elements"
                 return Broken(

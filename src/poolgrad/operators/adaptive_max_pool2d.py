@@ -77,7 +77,7 @@ def _where_sizes_divide(check: Check) -> Check:
     """The row, for calls whose windows are all of one size, but of float64: others go another way in the library."""
 
     def test(call: Call) -> Broken | None:
-        even = all(w.size % w.out == 0 for w in call.operator.windows(call))
+        even = all(w.size % w.out == 0 for w in call.windows)
         return check.test(call) if even and call.tensor(POOLED).dtype.name != "float64" else None
 
     says = f"{check.says}, where both sizes of the output divide those of {POOLED.name}, but of float64"

@@ -82,7 +82,7 @@ def _has_output_size() -> Check:
     """The pooled axes of the output are as long as the output size says; no output can be what a negative one says."""
 
     def test(call: Call) -> Broken | None:
-        expected, got = tuple(w.out for w in call.operator.windows(call)), spatial_sizes(call, OUT)
+        expected, got = tuple(w.out for w in call.windows), spatial_sizes(call, OUT)
         if got == expected:
             return None
         if min(expected) < 1:

@@ -37,7 +37,7 @@ def index_outside(call: Call, role: Role, position: Sequence[int], value: int, c
 def outside_window(call: Call, position: Sequence[int], value: int) -> IndexRangeError:
     """The error for an index inside its plane that no mask of bits can tell."""
     ends = []
-    for o, w in zip(position[-2:], call.operator.windows(call), strict=True):
+    for o, w in zip(position[-2:], call.windows, strict=True):
         inside = w.places(o)
         ends.append(f"{inside[0]} to {inside[-1]}")
     width = spatial_sizes(call, Role.INPUT)[-1]
@@ -60,7 +60,7 @@ def _bad(call: Call, role: Role, told: str, expected: str, change: str) -> Index
 
 def _wrong_with(call: Call, address: int, output: int) -> tuple[str, str]:
     """What the mask says, and what was expected."""
-    shape, windows = pooled_shape(call), call.operator.windows(call)
+    shape, windows = pooled_shape(call), call.windows
     where = [int(i) for i in np.unravel_index(output, shape)]
     told, plane = f"for output [{', '.join(map(str, where))}]", "x".join(str(w.size) for w in windows)
     if not holds_bits(call):
