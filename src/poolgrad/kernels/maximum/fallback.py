@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from numba import types
 
 from ..geometry import elements_in, windows_in
-from ..jit.halves import bfloat_to_float, half_to_float
-from ..jit.memory import add_at, inlined_piece, piece, read_f32, read_f64, read_u16
+from ..jit.halves import bfloat_to_float, float_to_bfloat, float_to_half, half_to_float
+from ..jit.memory import add_at, inlined_piece, piece, read_f32, read_f64, read_u16, write_u16
 from ..jit.vectors import type_as, write
 from ..record import BFLOAT16, FLOAT16, FLOAT32, NOTHING
-from ..rows import index_at, store_row
+from ..rows import index_at
 from ..runtime.stopping import is_stopped, shall_stop_at
 from .planes import plane_at
 
@@ -69,13 +69,17 @@ def clear_sums(plan: Any, sums: Sums, unit: Any) -> None:
 
 
 @piece
-def round_sums(plan: Any, sums: Sums, target: int, unit: Any) -> None:
-    """From scratch to the output."""
+def round_sums(plan: Any, sums: Sums, target: int) -> None:
+    """From scratch to the output, which is of 16 bits."""
     to = Sums(target, plan.result_steps[2], plan.result_steps[3], plan.result_steps[4])
     for h in range(plan.size[0] * plan.size[1]):
         if is_stopped(plan):
             break
-        store_row(row_of(plan, to, h), to.step, plan.code, row_of(plan, sums, h), plan.size[2], unit)
+        row, rounded = row_of(plan, sums, h), row_of(plan, to, h)
+        for w in range(plan.size[2]):
+            total = read_f32(row, w * 4)
+            half = float_to_half(total) if plan.code == FLOAT16 else float_to_bfloat(total)
+            write_u16(rounded, w * to.step, half)
 
 
 @inlined_piece
@@ -106,7 +110,7 @@ def scatter_plane(plan: Any, source: int, pointers: int, target: int, plane: int
             at = source + od * grads[2] + oh * grads[3] + ow * grads[4]
             add_at(place_of(plan, sums, index), 0, number_at(at, plan.code, unit))
     if not plan.direct:
-        round_sums(plan, sums, target, unit)
+        round_sums(plan, sums, target)
     return NOTHING
 
 

@@ -128,5 +128,5 @@ def scatter_mask(
             if plan.rounding != KEPT:  # adding -0.0 changes nothing but the type
                 for i in range(size):
                     write(plane, i, rounded(types.float32(read(plane, i, unit)), plan.rounding) + -unit)
-            round_sums(plan, sums, target, unit)
+            round_sums(plan, sums, target)
     return NOTHING

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from ..emitting import emit
+from ..emitting import stream_run
 from ..geometry import elements_in, windows_in
 from ..jit.halves import bfloat_to_float, float_to_bfloat, float_to_half, half_to_float
 from ..jit.memory import (
@@ -38,8 +38,8 @@ from ..jit.memory import (
     write_u16,
 )
 from ..jit.vectors import fence, itemsize, read
-from ..record import INT32, NOTHING
-from ..rows import fill_row, index_at
+from ..record import INT32, LANES, NOTHING
+from ..rows import copy_exactly, fill_row, index_at
 from ..runtime.stopping import MOST_AT_ONCE, is_stopped, shall_stop
 from .aliasing import place_for
 from .fallback import Sums, is_outside, place_of, row_of, scatter_planes
@@ -287,8 +287,10 @@ def _kernel(name: str, add_run: Any, add_planes: Any) -> Any:
                 planes = min(planes, filled + 1)
             else:
                 filled = planes if fill_group(plan, into, source, pointers, cleared, unit) else 0
-            if at != target:
-                emit(target, at, filled * size, plan.code, plan.streaming, True, unit)
+            if at != target and plan.streaming and filled * size >= LANES:
+                stream_run(target, at, filled * size, unit)
+            elif at != target:
+                copy_exactly(target, at, filled * size, unit)
             bad = scatter_planes(plan, p + filled, p + planes, grad, indices, result, floats, unit)
             if bad != NOTHING:
                 return bad
