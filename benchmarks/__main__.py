@@ -50,13 +50,13 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--case", default="", metavar="TEXT", help="only cases with this text, and no other part")
     made.add_argument("--part", action="append", choices=PARTS, help="only this part; may be repeated")
-    made.add_argument("--threads", type=_counts, metavar="N,N", help="numbers of threads (default: 1 and all cores)")
+    made.add_argument("--threads", type=_numbers, metavar="N,N", help="numbers of threads (default: 1 and all cores)")
     made.add_argument("--seconds", type=float, help="time for a case on a number of threads (default: 2, quick 0.5)")
     made.add_argument("--json", type=Path, metavar="FILE", help="keep the results in this file")
     return made
 
 
-def _counts(text: str) -> list[int]:
+def _numbers(text: str) -> list[int]:
     return sorted({int(number) for number in text.split(",")})
 
 
@@ -94,15 +94,18 @@ def main(arguments: list[str]) -> int:
 
 def _sweep(arguments: list[str]) -> None:
     made = argparse.ArgumentParser(prog="python -m benchmarks sweep", description="Random shapes against torch.")
-    made.add_argument("--seed", type=int, help="draw the cases of this seed again (default: new ones)")
-    made.add_argument("--cases", type=int, default=1000, metavar="N", help="how many (default: 1000)")
-    made.add_argument("--threads", type=_counts, metavar="N,N", help="numbers of threads (default: 1 and all cores)")
+    made.add_argument(
+        "--seed", type=_numbers, metavar="N,N", help="draw the cases of these again"
+    )
+    made.add_argument("--seeds", type=int, default=1, metavar="N", help="how many new ones (default: 1)")
+    made.add_argument("--cases", type=int, default=1000, metavar="N", help="how many of each seed (default: 1000)")
+    made.add_argument("--threads", type=_numbers, metavar="N,N", help="numbers of threads (default: 1 and all cores)")
     made.add_argument("--json", type=Path, metavar="FILE", help="keep the results in this file")
     options = made.parse_args(arguments)
     from .sweep import sweep  # with torch, which nothing above needs
 
-    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
-    print(report.sweep_text(sweep(seed, options.cases, options.threads or _all_threads(), options.json)))
+    seeds = options.seed or [secrets.randbelow(2**32) for _ in range(options.seeds)]
+    print(report.sweep_text(sweep(seeds, options.cases, options.threads or _all_threads(), options.json)))
 
 
 def _all_threads() -> list[int]:

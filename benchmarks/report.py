@@ -165,7 +165,10 @@ def detailed_kind(row: Row) -> str:
 
 
 def sweep_text(document: Document) -> str:
-    lines = [f"seed {document['seed']}", f"{'kind':<42} {'cases':>5} {'mean':>7} {'worst':>7} {'<0.95':>6} {'<0.7':>6}"]
+    lines = [
+        f"seeds {', '.join(map(str, document['seeds']))}",
+        f"{'kind':<42} {'cases':>5} {'mean':>7} {'worst':>7} {'<0.95':>6} {'<0.7':>6}",
+    ]
     for line in sweep_summary(document["sweep"], detailed_kind):
         figures = f"{line['cases']:>5} {line['mean']:>7.2f} {line['worst']:>7.2f}"
         lines.append(f"{line['kind'] or 'all':<42} {figures} {line['slower']:>6} {line['much_slower']:>6}")

@@ -73,13 +73,13 @@ def _between(dice: random.Random, low: float, high: float) -> float:
     return math.exp(dice.uniform(math.log(low), math.log(max(low, high))))
 
 
-def sweep(seed: int, number: int, threads: list[int], keep: Path | None) -> Document:
-    """Draw cases and time both sides of each; what was measured so far is kept after every hundredth."""
-    dice, start = random.Random(seed), time.perf_counter()
-    document: Document = {"machine": machine.describe(), "seed": seed, "sizes": {"fewest": FEWEST, "most": MOST}}
+def sweep(seeds: list[int], number: int, threads: list[int], keep: Path | None) -> Document:
+    """Draw so many cases of each seed and time both sides of each; what was measured is kept after every hundredth."""
+    start, total = time.perf_counter(), number * len(seeds)
+    document: Document = {"machine": machine.describe(), "seeds": seeds, "sizes": {"fewest": FEWEST, "most": MOST}}
     document |= {"sources": sources.describe(), "not by torch": 0, "sweep": []}
-    i = 0
-    while i < number:
+    dice, i = random.Random(seeds[0]), 0
+    while i < total:
         case = drawn(dice)
         sides = prepare(case)
         try:
@@ -88,10 +88,12 @@ def sweep(seed: int, number: int, threads: list[int], keep: Path | None) -> Docu
             document["not by torch"] += 1
             continue
         i += 1
-        say(f"{i}/{number}  {time.perf_counter() - start:.0f} s  {case.name}")
+        say(f"{i}/{total}  {time.perf_counter() - start:.0f} s  {case.name}")
         document["sweep"] += _rows(sides, threads)
         if keep and i % 100 == 0:
             _write(document, keep)
+        if i % number == 0 and i < total:
+            dice = random.Random(seeds[i // number])
     say("")
     if keep:
         _write(document, keep)

@@ -75,7 +75,7 @@ ENGLISH = Words(
     c_header=("the C interface", "measured", "target"),
     c_interface=C_INTERFACE,
     ratios_plot="how many times as fast as torch, by group",
-    sweep="{cases} random cases of {fewest:,.0f} to {most:,.0f} elements, not chosen (seed {seed}), on {threads}.",
+    sweep="{cases} random cases of {fewest:,.0f} to {most:,.0f} elements, not chosen (seeds {seeds}), on {threads}.",
     sweep_header=("random shapes", "measurements", "mean", "worst", "slower than 0.95 × torch", "than 0.7 × torch"),
     sweep_kinds={
         "avg": "average",
@@ -126,7 +126,7 @@ CHINESE = Words(
         "excess_overlapping": "比 Python 多用的时间",
     },
     ratios_plot="各分组相对 torch 的倍数",
-    sweep="{cases} 个随机用例（种子 {seed}），每个 {fewest:,.0f} 至 {most:,.0f} 个元素，未经人为挑选；{threads}。",
+    sweep="{cases} 个随机用例（种子 {seeds}），每个 {fewest:,.0f} 至 {most:,.0f} 个元素，未经人为挑选；{threads}。",
     sweep_header=("随机形状", "测量数", "平均", "最差", "慢于 0.95 × torch", "慢于 0.7 × torch"),
     sweep_kinds={
         "avg": "平均",
@@ -169,9 +169,8 @@ def sweep_table(document: Document, words: Words) -> str:
 
     counts = sorted({row["threads"] for row in rows})
     threads = ", ".join(_threads(count, words) for count in counts)
-    said = words.sweep.format(
-        cases=len(rows) // len(counts), seed=document["seed"], threads=threads, **document["sizes"]
-    )
+    seeds = ", ".join(map(str, document["seeds"]))
+    said = words.sweep.format(cases=len(rows) // len(counts), seeds=seeds, threads=threads, **document["sizes"])
     return f"{said}\n\n{_sweep_rows(document, words.sweep_header, kind, names[''])}"
 
 
