@@ -94,9 +94,7 @@ def main(arguments: list[str]) -> int:
 
 def _sweep(arguments: list[str]) -> None:
     made = argparse.ArgumentParser(prog="python -m benchmarks sweep", description="Random shapes against torch.")
-    made.add_argument(
-        "--seed", type=_numbers, metavar="N,N", help="draw the cases of these again"
-    )
+    made.add_argument("--seed", type=_numbers, metavar="N,N", help="draw the cases of these again")
     made.add_argument("--seeds", type=int, default=1, metavar="N", help="how many new ones (default: 1)")
     made.add_argument("--cases", type=int, default=1000, metavar="N", help="how many of each seed (default: 1000)")
     made.add_argument("--threads", type=_numbers, metavar="N,N", help="numbers of threads (default: 1 and all cores)")
