@@ -202,14 +202,14 @@ def _emitter(windows: FewWindows, put: Any, *, fresh: bool) -> Any:
         def emit(rows: Rows, target: int, at: int, w: int, vectors: Any, done: int, unit: Any) -> Any:
             if number == 0:
                 value = value_at(rows, at, vectors[0], unit)
-                if w + LANES > done:
+                if done == 0 or w + LANES > done:
                     put(target, w, value)
             else:
                 previous = before(rows, target, at, w, vectors, done, unit)
                 value = value_at(rows, at + ahead, vectors[number], unit)
                 if laid_back and done > 0:
                     put(target, w + ahead - over, spliced(previous, value, start))
-                elif w + ahead + LANES > done:
+                elif done == 0 or w + ahead + LANES > done:
                     put(target, w + ahead, value)
             return value
 
