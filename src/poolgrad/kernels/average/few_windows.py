@@ -67,7 +67,8 @@ class Scratch(NamedTuple):
 
 class Step(NamedTuple):
     """A row of the result: the rows of sums along W that it is the sum of, as distances from the first; the row of
-    gradients that is the last of these, if it was not made for the row above; and what that counts."""
+    gradients that is the last of these, or ``NOTHING`` if it was made for the row above, or ``SAME`` if that row of the
+    result is the same; and what that row of gradients counts."""
 
     one: int
     two: int
@@ -76,21 +77,23 @@ class Step(NamedTuple):
     counts: int
 
 
-SIZE_OF_STEP = 8 * len(Step._fields)
+SIZE_OF_STEP, SAME = 8 * len(Step._fields), NOTHING - 1
 
 
 @piece
 def tabulate_steps(plan: Any, table: int) -> None:
     made, row = plan.size[ROWS] - plan.size[ROWS], plan.pitch * plan.itemsize
+    above = made
     for h in range(plan.size[ROWS]):
         first, stop = run_of(plan, ROWS, h)
         at, last = table + SIZE_OF_STEP * h, stop - 1
         for i in range(3):
             o = stop - 3 + i
             write_i64(at, 8 * i, (1 + (o & plan.row_slots - 1)) * row if o >= first else 0)
-        write_i64(at, 24, last if last >= max(first, made) else NOTHING)
+        again = SAME if h > 0 and first == above else NOTHING
+        write_i64(at, 24, last if last >= max(first, made) else again)
         write_i64(at, 32, count_of(plan, ROWS, max(last, 0)))
-        made = max(made, stop)
+        made, above = max(made, stop), first
 
 
 @inlined_piece
@@ -199,14 +202,14 @@ def _emitter(windows: FewWindows, put: Any, *, fresh: bool) -> Any:
         def emit(rows: Rows, target: int, at: int, w: int, vectors: Any, done: int, unit: Any) -> Any:
             if number == 0:
                 value = value_at(rows, at, vectors[0], unit)
-                if w + LANES > done:
+                if done == 0 or w + LANES > done:
                     put(target, w, value)
             else:
                 previous = before(rows, target, at, w, vectors, done, unit)
                 value = value_at(rows, at + ahead, vectors[number], unit)
                 if laid_back and done > 0:
                     put(target, w + ahead - over, spliced(previous, value, start))
-                elif w + ahead + LANES > done:
+                elif done == 0 or w + ahead + LANES > done:
                     put(target, w + ahead, value)
             return value
 
@@ -319,7 +322,7 @@ def _early_rows_maker(name: str, windows: FewWindows, take: Any) -> Any:
         first, stop = h - h, made
         if h > 0:
             first, stop = run_of(plan, ROWS, h)
-            stop = stop if made == NOTHING else made
+            stop = stop if made < 0 else made
         for oh in range(first, stop):
             count, sums = scale * count_of(plan, ROWS, oh), scratch.sums
             rows = Rows(sums, sums, sums + (1 + (oh & plan.row_slots - 1)) * plan.pitch * plan.itemsize)
@@ -348,7 +351,7 @@ def _row_maker(name: str, windows: FewWindows, take: Any, put: Any) -> Any:
         for h in range(low, high):
             one, two, three, made, count = step_of(scratch.steps, h)
             rows, there = Rows(sums + one, sums + two, sums + three), target + h * plan.row_step
-            if made == NOTHING:
+            if made < 0:
                 repeat(there, rows, out, unit)
             else:
                 at = source + made * between
@@ -395,12 +398,15 @@ def row_maker(name: str, windows: FewWindows, *, in_scratch: bool) -> Any:
     ) -> int:
         """A row is written when the next one is made: what was just stored can't be loaded at once."""
         columns, step, pitch = plan.size[COLUMNS], plan.row_step, plan.pitch * plan.itemsize
+        made, other = scratch.spare, scratch.spare + pitch
         for h in range(low, high):
-            made, before = scratch.spare + h % 2 * pitch, scratch.spare + (h - 1) % 2 * pitch
-            known = store_rows(plan, source, made - h * step, h, h + 1, scale, known, scratch, unit)
+            before = made
+            if h == low or step_of(scratch.steps, h).made != SAME:
+                made, other = other, made
+                known = store_rows(plan, source, made - h * step, h, h + 1, scale, known, scratch, unit)
             if h > low:
                 stream_run(target + (h - 1) * step, before, columns, unit)
-        stream_run(target + (high - 1) * step, scratch.spare + (high - 1) % 2 * pitch, columns, unit)
+        stream_run(target + (high - 1) * step, made, columns, unit)
         return known
 
     @inlined_piece

@@ -26,19 +26,20 @@ def average_whole_planes(
 ) -> int:
     """Planes ``begin`` to ``end``; ``tile`` is the number of elements of each, ``chunk`` so many are read at once."""
     plan = records[0]
-    divisors, step = floats + plan.chunk * plan.itemsize, plan.grad_steps[1]
+    divisors, step, between = floats + plan.chunk * plan.itemsize, plan.grad_steps[1], plan.result_steps[1]
+    tile, code, streaming = plan.tile, plan.code, plan.streaming != 0
     for i in range(plan.chunk):
         write(divisors, i, as_unit(plan.divisor, unit))
         write_i64(integers, 8 * i, 1)
     for first in range(begin, end, plan.chunk):
         number = min(plan.chunk, end - first)
         divide_row(plan, floats, grad + first * step, step, divisors, integers, plan.divisor, number, unit)
-        for i in range(number):
-            target = result + (first + i) * plan.result_steps[1]
-            if plan.tile <= MOST_AT_ONCE:
-                fill_row(target, plan.code, plan.tile, read(floats, i, unit), plan.streaming != 0)
-            else:
-                fill_large_plane(plan, target, read(floats, i, unit))
-    if plan.streaming:
+        if tile > MOST_AT_ONCE:
+            for i in range(number):
+                fill_large_plane(plan, result + (first + i) * between, read(floats, i, unit))
+        else:
+            for i in range(number):
+                fill_row(result + (first + i) * between, code, tile, read(floats, i, unit), streaming)
+    if streaming:
         fence()
     return NOTHING
