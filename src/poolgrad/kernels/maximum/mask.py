@@ -14,9 +14,9 @@ from ..geometry import COLUMNS, ROWS, elements_in, windows_in
 from ..jit.memory import add_at, inlined_piece, piece, read_i32, read_i64, read_u8, read_u16, write_i64
 from ..jit.vectors import read, write
 from ..record import GROUP, KEPT, NOTHING
-from ..rows import load_row, rounded
-from ..runtime.stopping import shall_stop
-from .fallback import clear_sums, is_outside, place_of, round_sums, sums_of
+from ..rows import load_row, rounded, store_row
+from ..runtime.stopping import is_stopped, shall_stop
+from .fallback import Sums, clear_sums, is_outside, place_of, row_of, sums_of
 from .planes import plane_at
 
 
@@ -97,6 +97,16 @@ def load_gradients(plan: Any, source: int, first: int, n: int, into: int, unit: 
         done += here
 
 
+@piece
+def store_sums(plan: Any, sums: Sums, target: int, unit: Any) -> None:
+    """From scratch to the output, which may be of floats: those whose sums are rounded to fewer bits."""
+    to = Sums(target, plan.result_steps[2], plan.result_steps[3], plan.result_steps[4])
+    for h in range(plan.size[ROWS]):
+        if is_stopped(plan):
+            break
+        store_row(row_of(plan, to, h), to.step, plan.code, row_of(plan, sums, h), plan.size[COLUMNS], unit)
+
+
 def scatter_mask(
     records: Any, grad: int, mask: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
 ) -> int:
@@ -128,5 +138,5 @@ def scatter_mask(
             if plan.rounding != KEPT:  # adding -0.0 changes nothing but the type
                 for i in range(size):
                     write(plane, i, rounded(types.float32(read(plane, i, unit)), plan.rounding) + -unit)
-            round_sums(plan, sums, target)
+            store_sums(plan, sums, target, unit)
     return NOTHING
