@@ -87,11 +87,13 @@ def of_small_planes(views: Spreading) -> float:
 
 
 def of_touching_pixels(views: Spreading) -> float:
-    """Four vectors of channels at a time: the pixels of a wide window may leave the first-level cache meanwhile."""
+    """Four vectors of channels at a time: the pixels of a window may leave the caches between two of these. Floats take
+    1.2 to 6 times as long as pixel by pixel then; halves, which are rounded once for all pixels, still less."""
     channels, vectors = views.planes.shape[1], _vectors(views)
     work = work_of(views, views.number_of_planes / channels)
-    width = work.columns / work.windows
-    leaves = width > 64 and width * channels * views.target.dtype.itemsize > views.limits.first_cache
+    width, limits = work.columns / work.windows, views.limits
+    far = width * channels * views.itemsize >= limits.first_cache or views.bytes_in_all > 2 * limits.second_cache
+    leaves = far and width > 4 and channels > 64 and views.itemsize == views.target.dtype.itemsize
     return 450 + work.rows * (14 + 4.2 * work.windows + (1.6 if leaves else 0.54) * work.columns * vectors)
 
 
