@@ -266,7 +266,11 @@ def _scratch(record: Record, pooling: Pooling, budget: int, windows: int = 1) ->
     layers, count = (_longest_window(a, int(record["dilation"][0][i])) for i, a in enumerate(axes[:2]))
     tile, staged = min(-(-columns.out // windows), limits.tile), min(columns.size, limits.chunk)
     if record["dense"]:
-        staged = max(staged, min(limits.chunk // columns.size, depth.size * rows.size) * columns.size)
+        at_once, all_rows = limits.chunk // columns.size, depth.size * rows.size
+        if layers > 1 and layers * rows.size > at_once:  # each layer of a window in turn, as many rows as it needs next
+            wanted = max(rows.size // rows.out, -(-limits.chunk_of_layers // columns.size))
+            at_once = min(at_once, wanted)
+        staged = max(staged, min(at_once, all_rows) * columns.size)
     overlap = any(axis.rule == FIXED and axis.stride < axis.kernel for axis in axes[:2])
     most = (ROWS_SHARED if overlap else 1) * limits.rows_kept
     kept = layers * count if layers * count <= most else 0
