@@ -9,37 +9,33 @@ from functools import cached_property
 
 import numpy as np
 
-from ..base.dtypes import FLOAT64
+from ..base.dtypes import FLOAT16, FLOAT64
 from ..base.tensor import Planes, Tensor, as_planes, contiguous_strides
 from ..base.windows import COUNT_ONE, FIXED, Axis, whole
 from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import layout_of
 from ..kernels.record import ALONG_ROWS, INTEGER_MAXIMA, LANES, LINE, READ_FLOATS, RECORD, USUAL_WINDOWS, WHOLE_PLANES
+from . import forward_times
 from .average import MOVES, ROUNDINGS, Axes, axes_of, divisor_of, has_large_divisors
 from .limits import Limits, machine_limits
 from .plan import CODES, Plan, compute_dtype, parts_for, power_of_two
 from .ways import Booking, Need, Record, Way, choose
 
-# Eight windows of a row at a time, one plane after the other, against eight planes at a time: these take so many times
-# the square root of the columns as long as one of those. Measured on 16 to 256 columns; with a stride of 1 windows are
-# neighbours in memory, and rows that wait for those of other layers wait in an eighth of the scratch.
-PLANES_BY_ROOT, WITH_LAYERS, SIDE_BY_SIDE = 0.42, 0.55, 0.7
-MOST_PLANES = 5  # but for a stride of 1
 # Columns of the rows that eight windows hold at most.
 LONGEST_ALONG_ROWS = 2**14
-# Pixels of windows that are averaged pixel by pixel with one channel, too, if planes leave lanes empty or are wide; and
-# planes of one channel that are so few that a row's few windows leave as many lanes empty as planes do.
-FEW_PIXELS, FEW_PLANES, WIDE_ROW = 9, 2, 64
 # Columns of the widest rows that are pooled without tiles. The usual windows take 0.3 to 0.9 of the time of eight
 # planes at a time; one plane takes a tenth.
 WIDEST_USUAL = 2**14
+# Places of a row that are worth to be written past the caches with a stride of 1: 56 and 64 are not, 112 are.
+LONG_STREAM = 96
 # Windows that share rows keep so many times as many of them as others.
 ROWS_SHARED = 16
 # Rows of a plane that is pooled as a whole: what each of them gives is kept in scratch.
 MOST_ROWS_OF_A_PLANE = 2**14
-# From so many pixels of a window on, of so many channels, whole rows of channels are read one after the other.
-MANY_PIXELS, MANY_CHANNELS, LARGE_WINDOW = 16, 64, 256
+# From so many pixels of a window on, of so many channels, whole rows of channels are read one after the other. With 8
+# to 48 channels it takes 0.95 to 1.4 times as long.
+MANY_PIXELS, MANY_CHANNELS = 16, 64
 
 
 @dataclass(frozen=True)
@@ -65,6 +61,26 @@ class Pooling:
     def number_of_planes(self) -> int:
         batch, channels = self.planes[0].shape[:2]
         return batch * channels
+
+    @property
+    def averages(self) -> bool:
+        return self.kernel == "pool_average"
+
+    @property
+    def has_pixels(self) -> bool:
+        """Whether eight channels are neighbours in memory."""
+        return self.channels_side_by_side and self.planes[0].shape[1] >= LANES
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether rows of the input are runs of memory, as they are needed."""
+        return self.as_they_are and self.planes[0].has_neighbours(self.sizes[0])
+
+    @property
+    def groups(self) -> int:
+        """Of eight planes, or of eight channels."""
+        batch, channels = self.planes[0].shape[:2]
+        return batch * -(-channels // LANES) if self.has_pixels else -(-batch * channels // LANES)
 
     @property
     def rows_of_windows(self) -> int:
@@ -94,6 +110,12 @@ class Pooling:
     def gathered(self) -> int:
         """Bytes of all windows' elements."""
         return self.tensors[1].count * self.held * np.dtype(self.compute).itemsize
+
+    @cached_property
+    def quickest(self) -> str:
+        """The way that takes the least time, by estimate."""
+        legal = [way for way in WAYS if way.name in TIMES and not way.lacks(self)]
+        return min(legal, key=lambda way: TIMES[way.name](self)).name
 
     def parts(self, units: int, work: int = 0) -> int:
         return parts_for(self.threads, max(units, 1), self.limits, *self.tensors, work=work)
@@ -212,14 +234,9 @@ def _ahead_of_pixels(pooling: Pooling, dilation: Sequence[int]) -> int:
 
 def _book_lanes(pooling: Pooling, record: Record) -> Booking:
     """Eight planes at a time, or eight channels of them."""
-    batch, channels = pooling.planes[0].shape[:2]
-    if pooling.channels_side_by_side and channels >= LANES:
-        _move_pixels(record, pooling)
-        groups = batch * -(-channels // LANES)
-    else:
-        _move_rows(record, pooling)
-        groups = -(-batch * channels // LANES)
-    units = groups * pooling.rows_of_windows
+    move = _move_pixels if pooling.has_pixels else _move_rows
+    move(record, pooling)
+    units = pooling.groups * pooling.rows_of_windows
     parts = pooling.parts(units, pooling.gathered)
     floats, integers = _scratch(record, pooling, pooling.limits.budget(parts))
     return Booking(pooling.kernel, units, floats, integers, work=pooling.gathered)
@@ -266,7 +283,11 @@ def _scratch(record: Record, pooling: Pooling, budget: int, windows: int = 1) ->
     layers, count = (_longest_window(a, int(record["dilation"][0][i])) for i, a in enumerate(axes[:2]))
     tile, staged = min(-(-columns.out // windows), limits.tile), min(columns.size, limits.chunk)
     if record["dense"]:
-        staged = max(staged, min(limits.chunk // columns.size, depth.size * rows.size) * columns.size)
+        at_once, all_rows = limits.chunk // columns.size, depth.size * rows.size
+        if layers > 1 and layers * rows.size > at_once:  # each layer of a window in turn, as many rows as it needs next
+            wanted = max(rows.size // rows.out, -(-limits.chunk_of_layers // columns.size))
+            at_once = min(at_once, wanted)
+        staged = max(staged, min(at_once, all_rows) * columns.size)
     overlap = any(axis.rule == FIXED and axis.stride < axis.kernel for axis in axes[:2])
     most = (ROWS_SHARED if overlap else 1) * limits.rows_kept
     kept = layers * count if layers * count <= most else 0
@@ -323,8 +344,7 @@ def _can_go_along_rows(pooling: Pooling) -> bool:
     results = zip(pooling.planes[1:], pooling.sizes[1:], strict=True)
     runs = pooling.as_they_are and all(of.has_neighbours(size) for of, size in results)
     alone = all(w.dilation == 1 for w in pooling.call.operator.windows(pooling.call))
-    averages = pooling.kernel == "pool_average"
-    return alone and (averages or (runs and not pooling.has_empty_windows))
+    return alone and (pooling.averages or (runs and not pooling.has_empty_windows))
 
 
 def _book_along_rows(pooling: Pooling, record: Record) -> Booking:
@@ -373,16 +393,25 @@ def _fills_vectors(pooling: Pooling) -> bool:
     """Whether a row's windows fill their vectors, the last of which is laid back, well enough. Eight planes at a time
     take 0.75 of the time for maxima of 3 x 3 on 9 columns, as long on 14, and again 0.75 to 0.9 of it on 17."""
     columns, full = pooling.axes[2], pooling.number_of_planes >= LANES
-    least = 6 if columns.stride == 1 and pooling.kernel != "pool_average" else 5
+    least = 6 if columns.stride == 1 and not pooling.averages else 5
     return not full or columns.kernel == 2 or columns.out >= least * -(-columns.out // LANES)
+
+
+def _passes_caches(pooling: Pooling) -> bool:
+    """Whether results of the usual windows pass the caches: where they and the input together leave these anyway. With
+    windows of 2 averages of 16x64x112x112 take 0.7 of the time. Short rows of places with a stride of 1 take 1.2 times
+    as long, and LLVM forgets of float16 that it shall."""
+    columns, moved = pooling.axes[2], sum(t.dtype.nbytes(t.count) for t in pooling.tensors)
+    short = len(pooling.tensors) > 2 and columns.stride == 1 and columns.out < LONG_STREAM
+    return moved >= 3 * pooling.limits.stream_from // 2 and not short and pooling.tensors[1].dtype != FLOAT16
 
 
 def _book_usual_windows(pooling: Pooling, record: Record) -> Booking:
     _move_rows(record, pooling)
-    columns, results = pooling.axes[2], pooling.tensors[1:]
+    columns = pooling.axes[2]
     pitch, wide = (-(-n // LANES) * LANES + LANES for n in (columns.out, columns.size))
     record["pitch"], record["wide"], record["edge"] = pitch, wide, _columns_beyond(columns) == 1
-    record["streaming"] = sum(t.dtype.nbytes(t.count) for t in results) >= pooling.limits.stream_from
+    record["streaming"] = _passes_caches(pooling)
     units = pooling.number_of_planes * pooling.rows_of_windows
     return Booking(_usual_kernel(pooling), units, 6 * pitch + wide)
 
@@ -397,53 +426,16 @@ def _is_one_window(pooling: Pooling) -> bool:
     return pooling.as_they_are and whole and follow and source.is_dense(size)
 
 
-def _usual_length(axis: Axis) -> float:
-    """How many elements a window holds, on an average over the first few. Padding counts where there are no more."""
-    if axis.rule == FIXED and axis.out > LANES:
-        return min(axis.kernel, axis.size)
-    some = range(min(axis.out, LANES))
-    return sum(min(axis.stop(o), axis.size) - max(axis.start(o), 0) for o in some) / len(some)
+def _if_quickest(way: str) -> tuple[Need[Pooling], ...]:
+    return (Need("less time than any other way, by estimate", lambda p: p.quickest == way),)
 
 
-def _is_best_by_pixels(pooling: Pooling) -> bool:
-    """Whether channels side by side shall be pooled pixel by pixel, and not by rows that windows share. Estimates of
-    the additions or comparisons that either takes for a window decide."""
-    channels, planes = pooling.planes[0].shape[1], pooling.number_of_planes
-    averages, columns = pooling.kernel == "pool_average", pooling.axes[2]
-    layers, rows, held = (_usual_length(axis) for axis in pooling.axes)
-    by_layers, by_rows, by_columns = (axis.size / axis.out for axis in pooling.axes)
-    made = min(by_layers * by_rows, layers * rows)  # rows of the input for each row of windows
-    if channels == 1 and averages:  # whose windows side by side are as good as channels
-        near = columns.rule == FIXED and columns.stride == 1 and layers * rows * held <= FEW_PIXELS
-        return near and (planes < LANES or columns.size >= WIDE_ROW)
-    if channels == 1:  # windows along rows fill lanes, but for a few of them
-        return planes <= FEW_PLANES and columns.out * layers * rows <= 3.5 * made
-    if averages and channels < LANES:
-        return True
-    # Numbers of fewer than four vectors wait for each other, but where four rows are walked over at once. Eight planes
-    # with fewer channels are read element by element.
-    waits = (1.5 if averages else 3) if channels < 4 * LANES and held < 12 else 1
-    unused = -(-channels // LANES) * LANES / channels
-    by_pixels = unused * (layers * rows * held * waits + 2)
-    by_lanes = held * made + layers * rows + 4 + made * by_columns * (12 if channels < LANES else 1)
-    if channels < LANES:
-        unused = -(-planes // LANES) * LANES / planes
-    return by_pixels <= 2.75 * by_lanes * unused
-
-
-def _leaves_lanes_empty(pooling: Pooling) -> bool:
-    """Whether planes are so few, or so wide, that windows fill vectors better than planes do. Channels side by side
-    fill them at once."""
-    depth, _, columns = pooling.axes
-    if pooling.channels_side_by_side and pooling.planes[0].shape[1] >= LANES:
-        return False
-    neighbours = columns.rule == FIXED and columns.stride == 1 < columns.kernel
-    root = SIDE_BY_SIDE if neighbours else WITH_LAYERS if _longest_window(depth, 1) > 1 else PLANES_BY_ROOT
-    planes = root * math.sqrt(columns.size)
-    groups = -(-pooling.number_of_planes // LANES)
-    return pooling.number_of_planes <= groups * (planes if neighbours else min(planes, MOST_PLANES))
-
-
+# Ways between which estimates decide.
+TIMES = {
+    "channels last": forward_times.of_channels_last,
+    "along rows": forward_times.of_along_rows,
+    "lanes": forward_times.of_lanes,
+}
 SMALL_DIVISORS = Need[Pooling]("divisors that the compute type holds", lambda p: not p.large_divisors)
 
 WAYS: tuple[Way[Pooling], ...] = (
@@ -474,17 +466,17 @@ WAYS: tuple[Way[Pooling], ...] = (
     Way(
         "rows of channels",
         legal=(
-            Need("averages", lambda p: p.kernel == "pool_average"),
+            Need("averages", lambda p: p.averages),
             SMALL_DIVISORS,
             Need(f"a multiple of {LANES} channels side by side", _are_vectors_side_by_side),
             Need("an element in every window", lambda p: not p.has_empty_windows),
         ),
         pays=(
             Need(
-                f"windows of {MANY_PIXELS} pixels of {MANY_CHANNELS} channels, or of {LARGE_WINDOW} of any",
-                lambda p: p.held >= (MANY_PIXELS if p.planes[0].shape[1] >= MANY_CHANNELS else LARGE_WINDOW),
+                f"windows of {MANY_PIXELS} pixels of {MANY_CHANNELS} channels",
+                lambda p: p.held >= MANY_PIXELS and p.planes[0].shape[1] >= MANY_CHANNELS,
             ),
-            Need("windows that share few rows", _is_best_by_pixels),
+            *_if_quickest("channels last"),
         ),
         book=_book_rows_of_channels,
     ),
@@ -495,7 +487,7 @@ WAYS: tuple[Way[Pooling], ...] = (
             SMALL_DIVISORS,
             Need("an element in every window", lambda p: not p.has_empty_windows),
         ),
-        pays=(Need("channels or windows that fill vectors, and windows that share few rows", _is_best_by_pixels),),
+        pays=_if_quickest("channels last"),
         book=_book_channels_last,
     ),
     Way(
@@ -509,7 +501,7 @@ WAYS: tuple[Way[Pooling], ...] = (
                 lambda p: _held_by(p.axes[2], LANES) <= LONGEST_ALONG_ROWS,
             ),
         ),
-        pays=(Need("planes that would leave lanes empty, or wide ones", _leaves_lanes_empty),),
+        pays=_if_quickest("along rows"),
         book=_book_along_rows,
     ),
     Way("lanes", legal=(), pays=(), book=_book_lanes),

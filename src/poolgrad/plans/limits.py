@@ -25,8 +25,10 @@ class Limits:
     windows_at_once: int = 4096  # whose places or quotients are kept, in numbers
 
     # Pooling itself, in columns: of the input and of the result that are worked on at once; and in rows of windows that
-    # are kept at most: with more of them each is made, added and forgotten.
+    # are kept at most: with more of them each is made, added and forgotten. Where windows hold several layers, rows of
+    # each are wanted in turn: with few at once 8x64x8x28x28 takes 0.37 of the time.
     chunk: int = 512
+    chunk_of_layers: int = 16
     tile: int = 1024
     results: int = 256
     rows_kept: int = 32

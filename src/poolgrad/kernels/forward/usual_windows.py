@@ -379,7 +379,7 @@ def _pooler(name: str, of: str, kernel: int, stride: int, deep: bool) -> Any:
         offsets |= (
             index_steps[0] | index_steps[1] | index_steps[2] | index_steps[3] | plan.out[COLUMNS] * index_steps[4]
         )
-        streaming = plan.streaming != 0 and plan.writing == READ_FLOATS and offsets % 16 == 0
+        streaming = plan.streaming != 0 and offsets % 16 == 0
         upper_scaled = lower_scaled = begin - begin
         while row < end:
             layer, oh = row // height, row % height

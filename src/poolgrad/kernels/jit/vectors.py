@@ -60,12 +60,12 @@ def pointer_to(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, element: 
     return builder.bitcast(builder.gep(start, [index]), target.as_pointer())
 
 
-def ask_for(builder: ir.IRBuilder, pointer: ir.Value) -> None:
-    """Have a cache line brought into the second-level cache. No address is a wrong one."""
-    reading, level, data = 0, 2, 1
+def ask_for(builder: ir.IRBuilder, pointer: ir.Value, level: int = 2) -> None:
+    """Have a cache line brought into the cache of that level. No address is a wrong one."""
+    reading, locality, data = 0, 4 - level, 1
     kinds = ir.FunctionType(ir.VoidType(), [pointer.type, _INT32, _INT32, _INT32])
     function = cgutils.get_or_insert_function(builder.module, kinds, "llvm.prefetch.p0i8")
-    builder.call(function, [pointer, *(ir.Constant(_INT32, option) for option in (reading, level, data))])
+    builder.call(function, [pointer, *(ir.Constant(_INT32, option) for option in (reading, locality, data))])
 
 
 def shuffled(builder: ir.IRBuilder, one: ir.Value, other: ir.Value, lanes: list[int]) -> ir.Value:
@@ -161,6 +161,12 @@ def copy_lanes(
 def prefetch(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, unit: ir.Value) -> None:
     """Ask for an element that will be read later; it may lie anywhere, also where nothing is."""
     ask_for(builder, pointer_to(builder, base, index, unit.type, ir.IntType(8)))
+
+
+@instruction(storing)
+def prefetch_near(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, unit: ir.Value) -> None:
+    """The same of what will be read soon: into the first-level cache."""
+    ask_for(builder, pointer_to(builder, base, index, unit.type, ir.IntType(8)), level=1)
 
 
 @instruction(types.void())
