@@ -130,6 +130,8 @@ def test_adaptive_windows(outs: Three, dtype: Any, planning: Planning) -> None:
 
 
 WAYS = [
+    ("single elements", (5, 6, 7), (1, 1, 1), np.float32, "plain"),
+    ("single elements", (5, 6, 7), (1, 1, 1), np.float16, "channels last"),
     ("touching", (3, 7, 34), (1, 2, 2), np.float32, "plain"),
     ("touching", (3, 9, 28), (1, 3, 3), np.float64, "cropped"),
     ("pairs", (3, 7, 34), (1, 2, 2), np.float16, "plain"),
@@ -295,7 +297,7 @@ def test_bands_of_layers(dtype: Any, streamed: bool, planning: Planning, threads
         shape, area = (2, 2, *sizes), sizes[1] * sizes[2]
         for band, index_dtype in itertools.product((1, 3 * stride * area, (sizes[0] - 1) * area), INDEX_DTYPES):
             grad, indices = gradients_and_indices((2, 2), fixed(sizes, *numbers), dtype, index_dtype)
-            planning.limit(band=min(band, math.prod(sizes) - 1))
+            planning.limit(band=min(band, math.prod(sizes) - 1), shared_by_band=0)
             planning.ways = ["bands"]
             out = Guarded(shape, dtype)
             max_pool3d_backward(grad, shape, indices, *numbers, out=out.array)

@@ -278,13 +278,30 @@ def test_bands_of_a_plane(dtype: Any, index_dtype: Any, streamed: bool, planning
         arguments = (grad, shape, indices, kernel, stride, pad, 1, ceil)
         expected = added_up(*arguments[:3])
         for band in (1, min(3 * stride, height - 2) * width, (height - 1) * width):
-            planning.limit(band=band)
+            planning.limit(band=band, shared_by_band=0)
             planning.ways = ["bands"]
             out = Guarded(shape, dtype)
             poolgrad.max_pool2d_with_indices_backward(*arguments, out=out.array)
             assert planning.plans.pop().kernel == "scatter_bands"
             assert_same_bits(out.array, expected)
             out.assert_untouched()
+
+
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_windows_of_one_element(dtype: Any, index_dtype: Any, planning: Planning, threads: None) -> None:
+    """Planes and pixels of fewer numbers than a vector has, and of more than are looked at together; in runs of memory
+    and channel by channel, some of them for each thread."""
+    planning.use(ways=["single elements"], bytes_per_part=1, channels_of_a_part=8)
+    sizes = ((1, 1, 1, 1), (2, 3, 1, 7), (1, 2, 3, 3), (2, 9, 4, 5), (1, 70, 3, 5), (2, 2, 41, 53))
+    for shape, layout in itertools.product(sizes, ("plain", "channels last")):
+        grad, indices = gradients_and_indices(shape, dtype, index_dtype, 1, 1, 0, False)
+        out = Guarded(shape, dtype, layout)
+        inputs = [Guarded.holding(array, layout).array for array in (grad, indices)]
+        poolgrad.adaptive_max_pool2d_backward(inputs[0], shape, inputs[1], out=out.array)
+        assert_same_bits(np.ascontiguousarray(out.array), added_up(grad, shape, indices))
+        out.assert_untouched()
+    assert set(planning.kernels) == {"max_single_elements"}
 
 
 PIXELS = [(1, 1, 0), (2, 2, 0), (2, 2, 1), (3, 2, 1), (3, 2, 0), (3, 1, 1), (2, 1, 0), (3, 3, 1), (5, 3, 2), (3, 5, 0)]
@@ -511,6 +528,10 @@ def test_any_number_of_channels(channels: int, dtype: Any, planning: Planning, t
 
 
 WAYS = [
+    ("single elements", (3, 5, 12, 34), 1, False),
+    ("single elements", (3, 3, 95, 96), 1, False),
+    ("single elements", (3, 16, 6, 7), 1, True),
+    ("single elements", (3, 3, 9, 10), 1, True),
     ("touching", (3, 5, 12, 34), 2, False),
     ("touching", (2, 3, 13, 28), 3, False),
     ("pairs", (3, 5, 12, 34), 2, False),
@@ -532,8 +553,8 @@ WAYS = [
 
 def can_take(way: str, dtype: Any, size: int) -> bool:
     """Whether a way is there for a type, and for windows with a stride of their size."""
-    if way == "blocks of pixels":
-        return size == 2
+    if way in ("single elements", "blocks of pixels"):
+        return size <= 2
     return dtype not in HALVES if way.startswith("touching") else dtype in HALVES or way == "in place"
 
 

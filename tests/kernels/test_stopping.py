@@ -302,8 +302,9 @@ CALLS = {
     "average_few_windows_2_1_0_0_1_1_0": [average((2, 5, 50, 60), 2, 1, 0)],
     "max_channels_last_k2s2": [
         maximum((9, 24, 20, 20), 2, 2, 0, last=True),
-        maximum((1, 8, 90, 90), 2, 2, 0, last=True),
+        maximum((1, 24, 90, 90), 2, 2, 0, last=True),
     ],
+    "max_single_elements": [maximum((3, 8, 20, 40), 1, 1, 0), maximum((1, 1, 100, 100), 1, 1, 0)],
     "max_touching_pairs": [maximum((3, 8, 20, 40), 2, 2, 0, "f2"), maximum((1, 1, 100, 100), 2, 2, 0, "f2")],
     "max_touching_short_rows": [maximum((30, 3, 10, 12), 2, 2, 0)],
     "max_touching_2": [maximum((3, 8, 20, 40), 2, 2, 0), maximum((1, 1, 100, 100), 2, 2, 0)],

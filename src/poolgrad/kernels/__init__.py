@@ -117,6 +117,7 @@ _MODULES = {
     "pool_max_pixels": "forward.pixels",
     "pool_max_values_pixels": "forward.pixels",
     **dict.fromkeys(PIXEL_BLOCKS, "maximum.channels_last_blocks"),
+    "max_single_elements": "maximum.single_elements",
     "max_touching_2": "maximum.touching",
     "max_touching_3": "maximum.touching",
     "max_touching_pairs": "maximum.touching_pairs",

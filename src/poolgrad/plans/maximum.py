@@ -45,10 +45,16 @@ PAIR = 2
 # of 5 nine tenths. Rows of 4, the shortest that can be, take as long, and larger windows longer, since few gradients
 # meet many zeros.
 SHORTEST_ROW, FEWEST_TO_PAY = 4, 5
-# Windows, kernel and stride, that pixels ask in blocks of four, of so many channels at most, to bound scratch. Sums of
-# halves need no memory that way: it takes 0.4 to 0.8 of the time of a scatter, and so do floats if windows touch (0.7).
-# If these overlap, only tensors beyond the caches take 0.7 of it, and smaller ones 0.9 to 2.
+# Windows, kernel and stride, that pixels ask in blocks of four. It takes 0.4 to 0.8 of the time of a scatter if windows
+# touch, or if halves are summed up; of floats whose windows overlap only tensors that fill half of the last cache take
+# 0.7 to 0.85 of it, and smaller ones 0.9 to 2. But a block's table takes as long as a few dozen channels: with 8 of
+# them blocks take 1.1 (halves that touch) to 3 times as long (floats that overlap), with 24 0.6 to 1.3, with 64 0.5 to
+# 1.0.
 BLOCKS = {windows[:2] for windows in PIXEL_BLOCKS.values()}
+FEWEST_HALVES_TOUCHING, FEWEST_FLOATS_TOUCHING, FEWEST_OVERLAPPING = 16, 24, 40
+# In planes of fewer elements most blocks lie across a border: 4 x 3 take 1.8 times as long as bands, 6 x 4 1.2 times as
+# long as a scatter, and 7 x 7 0.75.
+SMALLEST_PLANE = 48
 # Layers that would fill the first-level cache are cleared row by row before windows with depth. With windows of 3 and a
 # stride of 2 that takes 0.7 to 0.9 of the time beyond half of the last cache, and 1.15 within. If they reach into more
 # layers than so many, or if there are as many of them as elements, it takes up to a tenth longer than to clear ahead.
@@ -58,8 +64,8 @@ MOST_LAYERS = 3
 # planes are cleared as indices come, which is faster than a copy.
 MOST_SIDESTEPPED = 1 << 11
 # With so many elements for each gradient and more, halves are added up in the output itself, and not in bands; or put
-# there if windows are apart. bfloat16 takes longer to be rounded one by one.
-SPARSE, SPARSE_BFLOATS, SPARSE_APART = 6, 10, 2
+# there if windows are apart. bfloat16 takes longer to be rounded one by one, and past the caches go bands only.
+SPARSE, SPARSE_MOSTLY, SPARSE_APART = 7, 10, 2
 # So many elements of an output are cleared at a time, ahead of gradients. Twice as many take up to 4 % longer, four
 # times as many 10 %; but if there are many for each gradient, more of them, up to so many bytes: of planes, too, that
 # follow each other. Those of 33 x 32 with one gradient each take 0.4 of the time that they take one by one.
@@ -184,8 +190,9 @@ class Scattering:
 
     @cached_property
     def streaming(self) -> bool:
-        """A cache that is to hold the output would hold the inputs, too."""
-        return self.traffic >= self.limits.stream_from
+        """A cache that is to hold the output would hold the inputs, too. Other programs are in it as well: 22 MB of
+        floats whose windows touch take 0.75 of the time past a last cache of 32 MB, and halves in bands 0.6 to 0.9."""
+        return 2 * self.traffic >= self.limits.stream_from
 
     @cached_property
     def traffic(self) -> int:
@@ -318,10 +325,30 @@ def _has_windows(s: Scattering) -> bool:
     return s.flows and all(w.rule == FIXED for w in s.windows) and s.plane < 2**31
 
 
+def _has_single_elements(s: Scattering) -> bool:
+    """Whether each window is an element, and each element a window."""
+    return all(w.kernel == w.stride == 1 and w.pad == 0 and w.out == w.size for w in s.windows)
+
+
+def _book_single_elements(s: Scattering, record: Record) -> Booking:
+    record["pieces"] = s.pieces
+    return Booking("max_single_elements", _units(s), s.fallback_plane, grain=_grain(s))
+
+
 def _has_blocks(s: Scattering) -> bool:
     _, rows, columns = s.windows
     windows = (rows.kernel, rows.stride)
     return not s.is_deep and windows in BLOCKS and windows == (columns.kernel, columns.stride)
+
+
+def _has_channels_for_blocks(s: Scattering) -> bool:
+    fewest = FEWEST_FLOATS_TOUCHING if s.plain else FEWEST_HALVES_TOUCHING
+    if s.windows[1].kernel <= s.windows[1].stride:
+        return s.channels >= fewest
+    is_large = 2 * s.traffic >= s.limits.last_cache
+    if s.plain:
+        return is_large and s.channels >= FEWEST_OVERLAPPING
+    return s.channels >= (fewest if is_large else FEWEST_OVERLAPPING)
 
 
 def _blocks_scratch(s: Scattering) -> tuple[int, int, int]:
@@ -356,6 +383,7 @@ def _book_touching(s: Scattering, record: Record) -> Booking:
 
 def _book_pairs(s: Scattering, record: Record) -> Booking:
     record["followed"] = True  # nothing is read behind a row
+    record["streaming"] = s.traffic >= s.limits.stream_from  # with less it takes 1.2 to 1.45 times as long
     return Booking("max_touching_pairs", s.count, s.fallback_plane)
 
 
@@ -392,10 +420,13 @@ def _bands_scratch(s: Scattering) -> tuple[int, int, int, int]:
         band = s.limits.band_of_channels // s.itemsize
         room = s.limits.band_of_channels // (_rows_of_band(bands, 1) * width * s.itemsize)
         together = min(max(room, CHANNELS_OF_A_LINE), s.channels)
+    row = width * together
+    shared = max(bands.kernel - bands.stride, 0) if bands.rule == FIXED else 1
+    band = max(band, min(s.limits.shared_by_band * shared * row, s.limits.budget(s.parts) // s.itemsize // 4))
     at_once = 1
-    while at_once < bands.out and _rows_of_band(bands, at_once) * width * together < band:
+    while at_once < bands.out and _rows_of_band(bands, at_once) * row < band:
         at_once *= 2
-    floats = _rows_of_band(bands, at_once) * width * together + LINE + ROOM
+    floats = _rows_of_band(bands, at_once) * row + LINE + ROOM
     return at_once, together, at_once * windows * together + ROOM, floats
 
 
@@ -471,6 +502,10 @@ WINDOWS = Need[Scattering]("windows of one size, over planes of less than 2**31 
 HALVES = Need[Scattering]("numbers of 16 bits", lambda s: not s.direct)
 FLOATS = Need[Scattering]("numbers of the type that sums have", lambda s: s.plain)
 DENSE_PLANES = Need[Scattering]("planes that are runs of memory", lambda s: s.has_dense_planes)
+EQUAL_STEPS = Need[Scattering]("equal steps all over a plane", lambda s: s.has_equal_steps)
+RUNS = Need[Scattering](
+    "planes that are runs of memory, or channels side by side", lambda s: s.has_dense_planes or s.by_pixels
+)
 
 
 def _scratch(fits: Callable[[Scattering], bool]) -> Need[Scattering]:
@@ -478,6 +513,17 @@ def _scratch(fits: Callable[[Scattering], bool]) -> Need[Scattering]:
 
 
 WAYS: tuple[Way[Scattering], ...] = (
+    Way(
+        "single elements",
+        legal=(
+            WINDOWS,
+            Need("windows of one element, each element in one", _has_single_elements),
+            EQUAL_STEPS,
+            RUNS,
+        ),
+        pays=(),
+        book=_book_single_elements,
+    ),
     Way(
         "blocks of pixels",
         legal=(
@@ -488,11 +534,10 @@ WAYS: tuple[Way[Scattering], ...] = (
         ),
         pays=(
             Need(
-                "halves, windows that touch, or much memory",
-                lambda s: (
-                    not s.plain or s.windows[1].kernel <= s.windows[1].stride or s.traffic >= s.limits.stream_from
-                ),
+                f"{FEWEST_HALVES_TOUCHING} to {FEWEST_OVERLAPPING} channels, and where floats overlap much memory",
+                _has_channels_for_blocks,
             ),
+            Need(f"planes of {SMALLEST_PLANE} elements", lambda s: s.plane >= SMALLEST_PLANE),
         ),
         book=_book_blocks,
     ),
@@ -573,16 +618,14 @@ WAYS: tuple[Way[Scattering], ...] = (
         "bands",
         legal=(
             HALVES,
-            Need("equal steps all over a plane", lambda s: s.has_equal_steps),
-            Need(
-                "planes that are runs of memory, or channels side by side", lambda s: s.has_dense_planes or s.by_pixels
-            ),
+            EQUAL_STEPS,
+            RUNS,
             _scratch(lambda s: s.fits(sum(_bands_scratch(s)[2:]))),
         ),
         pays=(
             Need(
-                f"less than {SPARSE} elements for each gradient, {SPARSE_BFLOATS} of bfloat16",
-                lambda s: not s.has_few(SPARSE if s.target.dtype == FLOAT16 else SPARSE_BFLOATS),
+                f"less than {SPARSE} elements for each gradient, {SPARSE_MOSTLY} of bfloat16 or past the caches",
+                lambda s: not s.has_few(SPARSE if s.target.dtype == FLOAT16 and not s.streaming else SPARSE_MOSTLY),
             ),
         ),
         book=_book_bands,

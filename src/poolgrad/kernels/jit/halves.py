@@ -90,15 +90,25 @@ def _widen_bfloat(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return builder.bitcast(_binary(builder, "shl", wide, 16), _as(_FLOAT, value))
 
 
-def _narrow_bfloat(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+def _rounded_to_bfloat(builder: ir.IRBuilder, value: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """Where a value is NaN, and as integers of 32 bits what it becomes there, and elsewhere."""
     bits = builder.bitcast(value, _as(_INT, value))
     upper = _binary(builder, "lshr", bits, 16)
     rounded = builder.add(_binary(builder, "add", bits, 0x7FFF), _binary(builder, "and_", upper, 1))
     # Adding could carry a NaN into Inf: keep it, quiet.
     is_nan = _test(builder, _binary(builder, "and_", bits, 0x7FFFFFFF), ">", 0x7F800000)
-    nan = _binary(builder, "or_", upper, 0x40)
-    chosen = builder.select(is_nan, nan, _binary(builder, "lshr", rounded, 16))
-    return builder.trunc(chosen, _as(_SHORT, value))
+    return is_nan, _binary(builder, "or_", upper, 0x40), _binary(builder, "lshr", rounded, 16)
+
+
+def _narrow_bfloat(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    return builder.trunc(builder.select(*_rounded_to_bfloat(builder, value)), _as(_SHORT, value))
+
+
+def _narrow_bfloat_to_stream(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """The same, chosen last: where AVX-512 narrows and stores in one instruction, LLVM would take that one, which
+    does not go past the caches."""
+    is_nan, nan, rounded = _rounded_to_bfloat(builder, value)
+    return builder.select(is_nan, *(builder.trunc(bits, _as(_SHORT, value)) for bits in (nan, rounded)))
 
 
 def target_has_half_conversion() -> bool:
@@ -196,4 +206,5 @@ load_pairs_of_halves, load_pairs_of_bfloats = _pairs_loader(_widen), _pairs_load
 load_quads_of_halves = quads_loader(_widener(_widen), _SHORT)
 load_quads_of_bfloats = quads_loader(_widener(_widen_bfloat), _SHORT)
 store_halves, stream_halves = _vector_storer(_narrow), _vector_storer(_narrow, streaming=True)
-store_bfloats, stream_bfloats = _vector_storer(_narrow_bfloat), _vector_storer(_narrow_bfloat, streaming=True)
+store_bfloats = _vector_storer(_narrow_bfloat)
+stream_bfloats = _vector_storer(_narrow_bfloat_to_stream, streaming=True)
