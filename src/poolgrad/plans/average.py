@@ -70,9 +70,7 @@ Axes = tuple[Axis, Axis, Axis]
 def axes_of(call: Call) -> Axes:
     """The windows along D, H and W, and what they count in divisors."""
     counting = COUNT_PADDED if call.value(Role.COUNT_INCLUDE_PAD) else COUNT_VALID
-    windows = [
-        w.axis(COUNT_ONE if call.value(Role.DIVISOR) else counting).apart_if_single for w in call.operator.windows(call)
-    ]
+    windows = [w.axis(COUNT_ONE if call.value(Role.DIVISOR) else counting).apart_if_single for w in call.windows]
     depth, rows, columns = (*[whole(1)] * (3 - len(windows)), *windows)
     return depth, rows, columns
 

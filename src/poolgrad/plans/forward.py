@@ -95,7 +95,7 @@ class Pooling:
 
     @cached_property
     def has_empty_windows(self) -> bool:
-        return any(w.has_empty for w in self.call.operator.windows(self.call))
+        return any(w.has_empty for w in self.call.windows)
 
     @property
     def moves(self) -> int:
@@ -123,7 +123,7 @@ class Pooling:
 
 def plan_maximum(call: Call, threads: int, limits: Limits | None = None, way: str = "") -> Plan:
     """Maxima of the windows of one to three axes, and where they stand."""
-    windows, record, limits = call.operator.windows(call), np.zeros(1, RECORD), limits or machine_limits()
+    windows, record, limits = call.windows, np.zeros(1, RECORD), limits or machine_limits()
     depth, rows, columns = (*[whole(1)] * (3 - len(windows)), *(w.axis(COUNT_ONE) for w in windows))
     places = call.operator.by_role.get(Role.PLACES)
     record["vectors"], record["index_code"] = 2 if places else 1, CODES[call.tensor(places).dtype] if places else 0
@@ -343,7 +343,7 @@ def _can_go_along_rows(pooling: Pooling) -> bool:
     """Maxima are written as vectors only, and windows that hold nothing are another kernel's."""
     results = zip(pooling.planes[1:], pooling.sizes[1:], strict=True)
     runs = pooling.as_they_are and all(of.has_neighbours(size) for of, size in results)
-    alone = all(w.dilation == 1 for w in pooling.call.operator.windows(pooling.call))
+    alone = all(w.dilation == 1 for w in pooling.call.windows)
     return alone and (pooling.averages or (runs and not pooling.has_empty_windows))
 
 
@@ -372,7 +372,7 @@ def _usual_kernel(pooling: Pooling) -> str:
 
 
 def _has_usual_windows(pooling: Pooling) -> bool:
-    alone = all(w.dilation == 1 and not w.has_empty for w in pooling.call.operator.windows(pooling.call))
+    alone = all(w.dilation == 1 and not w.has_empty for w in pooling.call.windows)
     return alone and all(a.rule == FIXED for a in pooling.axes[1:]) and _usual_kernel(pooling) in USUAL_WINDOWS
 
 
@@ -420,9 +420,7 @@ def _is_one_window(pooling: Pooling) -> bool:
     """Whether there is one window over each plane, and the planes of an image follow each other in memory."""
     source, size, axes = pooling.planes[0], pooling.sizes[0], pooling.axes
     follow = source.shape[1] == 1 or source.steps[1] == size * math.prod(source.spatial)
-    whole = all(a.is_one_window for a in axes) and all(
-        w.dilation == 1 for w in pooling.call.operator.windows(pooling.call)
-    )
+    whole = all(a.is_one_window for a in axes) and all(w.dilation == 1 for w in pooling.call.windows)
     return pooling.as_they_are and whole and follow and source.is_dense(size)
 
 

@@ -104,7 +104,7 @@ def _indexed(operator: Operator, role: Role) -> Operator:
 
 def _record(call: Call, tensors: tuple[Tensor, Tensor]) -> tuple[Record, list[Planes]]:
     """What both kernels are told: windows, types, and the mask's rows; and two tensors as planes."""
-    record, windows = np.zeros(1, RECORD), call.operator.windows(call)
+    record, windows = np.zeros(1, RECORD), call.windows
     for name in ("size", "out", "kernel", "stride", "pad"):
         missing = [int(name not in ("pad",))] * (3 - len(windows))
         record[name] = [*missing, *(getattr(w, name) for w in windows)]

@@ -304,7 +304,7 @@ def _record(subject: Scattering) -> Record:
 
 def _axes(call: Call) -> _Axes:
     """The windows along D, H and W; a plane without depth has one layer."""
-    windows = [w.axis(COUNT_ONE) for w in call.operator.windows(call)]
+    windows = [w.axis(COUNT_ONE) for w in call.windows]
     depth, rows, columns = (*[whole(1)] * (3 - len(windows)), *windows)
     return depth, rows, columns
 

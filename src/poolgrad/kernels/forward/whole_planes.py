@@ -37,7 +37,6 @@ from ..rows import load_row, store_row
 from ..runtime.stopping import shall_stop_at
 from .lanes import QUAD, size_of_half
 
-
 # Numbers are asked for once more so many before they are read, as those of AHEAD are in the second-level cache by then:
 # planes of 32 x 32 take 0.85 of the time in the caches, of 56 x 56 beyond them 0.8.
 SOON = 512
