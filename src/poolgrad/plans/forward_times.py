@@ -46,8 +46,8 @@ def work_of(pooling: Pooling, groups: int, work: int = 0) -> Work:
 
 
 def of_lanes(pooling: Pooling) -> float:
-    """Eight channels of a pixel are one vector; what lies in neither pixels nor rows is read element by element. Where
-    there are more channels, others read what is left of a cache line once more: from memory, that takes twice as long."""
+    """Eight channels of a pixel are one vector; what lies in neither pixels nor rows is read element by element.
+    With more channels what is left of a cache line is read once more: from memory that takes twice as long."""
     channels, work = pooling.planes[0].shape[1], work_of(pooling, pooling.groups, pooling.gathered)
     taken = 1.3 if pooling.has_pixels and channels > LANES else 0.7 if pooling.has_pixels or pooling.has_runs else 10.0
     each, looked, joined = (1.3, 0.22, 1.0) if pooling.averages else (0.0, 1.65, 1.25)
