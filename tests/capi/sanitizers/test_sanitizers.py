@@ -72,7 +72,11 @@ def test_the_sanitizers_are_awake(tmp_path: Path) -> None:
     """Each of them finds a fault that was put there for it, so silence above means something."""
     faults = {
         ADDRESS: "int main() { int* p = new int[2]; p[1] = 3; return (p + 1)[1] + (delete[] p, 0); }",
-        THREAD: "#include <thread>\nint x; int main() { std::thread t([] { x++; }); x++; t.join(); return 0; }",
+        # Many times over: two accesses at the very same moment do not see each other.
+        THREAD: """#include <thread>
+            volatile int x;
+            void rise() { for (int i = 0; i < 100000; i++) x = x + 1; }
+            int main() { std::thread t(rise); rise(); t.join(); return 0; }""",
     }
     for options, text in faults.items():
         source, program = tmp_path / "fault.cpp", tmp_path / "fault"
