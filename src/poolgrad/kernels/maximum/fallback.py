@@ -46,6 +46,8 @@ def sums_of(plan: Any, target: int, plane: int) -> Sums:
 @inlined_piece
 def row_of(plan: Any, sums: Sums, h: int) -> int:
     """Where a row begins, counted over all layers."""
+    if plan.size[0] == 1:  # two divisions less
+        return sums.at + h * sums.row
     return sums.at + h // plan.size[1] * sums.layer + h % plan.size[1] * sums.row
 
 
@@ -55,7 +57,8 @@ def place_of(plan: Any, sums: Sums, index: int) -> int:
     width = plan.size[2]
     if sums.row == width * sums.step and (plan.size[0] == 1 or sums.layer == plan.size[1] * sums.row):
         return sums.at + index * sums.step
-    return row_of(plan, sums, index // width) + index % width * sums.step
+    row = types.int64(types.uint64(index) // types.uint64(width))  # without a sign: it is in the plane
+    return row_of(plan, sums, row) + (index - row * width) * sums.step
 
 
 @piece

@@ -39,7 +39,7 @@ from ..jit.memory import (
 )
 from ..jit.vectors import fence, itemsize, read
 from ..record import INT32, LANES, NOTHING
-from ..rows import copy_exactly, fill_row, index_at
+from ..rows import copy_exactly, fill_row, index_at, zero_row
 from ..runtime.stopping import MOST_AT_ONCE, is_stopped, shall_stop
 from .aliasing import place_for
 from .fallback import Sums, is_outside, place_of, row_of, scatter_planes
@@ -196,6 +196,8 @@ def clear(plan: Any, into: Into, first: int, stop: int, unit: Any) -> None:
     at = into.target + first * into.step
     if into.planes * plan.stored == into.step:
         fill_row(at, plan.code, (stop - first) * into.planes, unit, False)
+    elif into.planes == 1:
+        zero_row(at, into.step, plan.code, stop - first)
     else:
         for i in range(stop - first):
             fill_row(at + i * into.step, plan.code, into.planes, unit, False)
