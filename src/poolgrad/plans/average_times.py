@@ -75,13 +75,18 @@ def of_usual_windows(views: Spreading) -> float:
 
 
 def of_small_planes(views: Spreading) -> float:
-    """Lanes that have no plane work, too. Each part makes its tables. Eight planes at once, much of whose memory is in
-    no cache, take 1.3 to 2 times as long."""
+    """Lanes that have no plane work, too. Each part makes its tables. Eight planes at once take 1.3 to 2 times as long
+    where they leave the second cache or much of the memory is in no cache, and more where they leave all of them."""
     elements, gradients = math.prod(views.planes.spatial), math.prod(axis.out for axis in views.axes)
     work, eights = work_of(views, 1), -(-views.number_of_planes // LANES)
     summed = (work.over_column > 1) * gradients * work.over_column + (work.over_row > 1) * elements * work.over_row
     each = 57 + 0.77 * elements + 1.36 * gradients + 0.48 * summed
-    if views.bytes_in_all >= views.limits.last_cache // 2:
+    limits, at_once = views.limits, 4 * LANES * (elements + gradients)
+    if at_once >= limits.last_cache // 4:
+        each *= 2.5
+    elif at_once >= 2 * limits.second_cache:
+        each *= 1.7
+    elif views.bytes_in_all >= limits.last_cache // 2:
         each *= 1.4
     return 600 + 0.5 * (elements + gradients) + -(-eights // views.parts(eights)) * each
 
