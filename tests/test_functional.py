@@ -405,6 +405,18 @@ def test_a_kernel_size_in_any_form_is_known(kernel_size: Any, monkeypatch: Any) 
     assert average(kernel_size=kernel_size, out=out) is out
 
 
+class Size(tuple[int, ...]):
+    """As torch's shapes are."""
+
+
+@pytest.mark.parametrize("form", [tuple, list, Size], ids=lambda form: form.__name__)
+def test_a_shape_in_any_form_is_known(form: Any, monkeypatch: Any) -> None:
+    out = np.empty(SHAPE, np.float32)
+    average(x=form(SHAPE), out=out)
+    monkeypatch.setattr(poolgrad.run.calls, "_call", forbid)
+    assert average(x=form(SHAPE), out=out) is out
+
+
 def test_a_list_that_changed_is_another_call() -> None:
     out, kernel_size = np.empty(SHAPE, np.float32), [2, 2]
     average(kernel_size=kernel_size, out=out)

@@ -90,8 +90,10 @@ def call(
     if type(out) is list and len(operator.outputs) > 1:
         out = tuple(out)
     first, *others = arrays
-    # Of a gradient's x, its second array, the shape may be all that is given.
-    shape = others[0] if others and type(others[0]) is tuple else None
+    shape = others[0] if others else None  # of a gradient's x the shape may be all that is given
+    if type(shape) is not tuple:
+        shape = tuple(shape) if isinstance(shape, tuple | list) else None  # torch.Size, too
+        arrays = arrays if shape is None else (first, shape, *others[1:])
     said = written(numbers, product, data_format, index_dtype, shape)
     if type(first) is ndarray:
         small = SMALL_CALLS.get((count or threads.count, operator.name, said, first.shape))
