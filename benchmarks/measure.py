@@ -57,15 +57,15 @@ def caller(call: Callable[[], object]) -> Contender:
     return Contender(repeat)
 
 
-def race(runners: Mapping[str, Contender], seconds: float) -> dict[str, float]:
-    """The shortest time of one call of each, in seconds; all of it takes about ``seconds``, or a few turns."""
+def race(runners: Mapping[str, Contender], seconds: float = 0.0, turns: int = FEWEST_TURNS) -> dict[str, float]:
+    """The shortest time of one call of each, in seconds; all of it takes about ``seconds``, or so many turns."""
     for runner in runners.values():
         runner.warm_up()
         time.sleep(PAUSE)
     start = time.perf_counter()
-    turns = 0
-    while turns < FEWEST_TURNS or time.perf_counter() - start < seconds:
+    taken = 0
+    while taken < turns or time.perf_counter() - start < seconds:
         for runner in runners.values():
             runner.block(BLOCK)
-        turns += 1
+        taken += 1
     return {name: runner.best for name, runner in runners.items()}

@@ -34,7 +34,7 @@ def plans_of(call: Callable[[], Any]) -> tuple[str, dict[str, Plan]]:
 
 
 def times_of_ways(
-    call: Callable[[], Any], addresses: Mapping[str, int], seconds: float
+    call: Callable[[], Any], addresses: Mapping[str, int], turns: int
 ) -> tuple[str, str, dict[str, float]]:
     """The way that a call takes on these tensors, where its kernel is, and the time of each way that it may take."""
     taken, plans = plans_of(call)
@@ -44,7 +44,7 @@ def times_of_ways(
         return taken, module, {}
     alone = {way: min(_timed(run) for _ in range(3)) for way, run in runs.items()}
     near = {way: caller(run) for way, run in runs.items() if alone[way] <= TOO_SLOW * alone[taken]}
-    return taken, module, alone | (race(near, seconds) if len(near) > 1 else {})
+    return taken, module, alone | (race(near, turns=turns) if len(near) > 1 else {})
 
 
 def _run(plan: Plan, addresses: Mapping[str, int]) -> Callable[[], None]:
