@@ -197,6 +197,8 @@ def _planes_pooler(name: str, start: Any, look: Any, look_again: Any, again: Any
         """Some planes that follow each other. What they give stands at the beginning of the second scratch."""
         columns, height, depth = plan.size[COLUMNS], plan.size[ROWS], plan.size[DEPTH]
         one, other, staged = scratch
+        if depth == 1:  # two steps are enough
+            one, other = other, one
         table = Table(source, source, planes * depth * height, columns, 1)
         if columns < QUAD:  # four columns may pass the last row: there is room behind it in scratch
             load_row(source, plan.stored, plan.code, plan.rounding, staged, table.rows * columns, -unit)
@@ -212,8 +214,9 @@ def _planes_pooler(name: str, start: Any, look: Any, look_again: Any, again: Any
             pool_squares_again(plan, table, True, one, planes, unit)
         else:
             pool_again(plan, table, height >= QUAD, one, planes, unit)
-        table = Table(one[0], one[1], planes, depth, columns * height)
-        pool_again(plan, table, depth >= QUAD, other, planes, unit)
+        if depth > 1:
+            table = Table(one[0], one[1], planes, depth, columns * height)
+            pool_again(plan, table, depth >= QUAD, other, planes, unit)
 
     return pool
 
