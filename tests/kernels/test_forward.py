@@ -88,7 +88,8 @@ OF_MAXIMA: list[Use] = [
     {"ways": ["along rows"]},
     {"ways": ["along rows"], "tile": 1, "rows_kept": 0, "last_cache": 0},
 ]
-OF_PLACES: list[Use] = [*OF_MAXIMA, {"largest_plane": 3}]  # of 64 bits
+LARGE_WINDOWS: Use = {"ways": ["large windows"]}
+OF_PLACES: list[Use] = [*OF_MAXIMA, LARGE_WINDOWS, {"largest_plane": 3}]  # the last of 64 bits
 
 
 def numbers(shape: tuple[int, ...], dtype: Any) -> Array:
@@ -184,6 +185,31 @@ def test_results_past_the_caches(index: Any, dtype: Any, planning: Planning) -> 
         for channels, layout in ((32, "channels last"), (64, "channels last"), (64, "channels last apart")):
             check(case, (2, channels), dtype, index, ("channels last", layout, layout))
             assert planning.plans[-1].record["streaming"] == (layout == "channels last")
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("index", INDEX_DTYPES, ids=str)
+def test_one_window_after_the_other(index: Any, dtype: Any, planning: Planning) -> None:
+    """Rows shorter than a vector, as long, and longer; four of them together, and those that are left."""
+    planning.use(**LARGE_WINDOWS)
+    for kernel in ((1, 1), (3, 5), (4, 8), (9, 9), (11, 16), (5, 23)):
+        case = ((13, 29), kernel, (2, 3), (kernel[0] // 2, kernel[1] // 2), (1, 1), False)
+        for layouts in (("plain", "plain", "plain"), ("cropped", "channels last", "transposed")):
+            check(case, (2, 3), dtype, index, layouts)
+            assert planning.plans[-1].kernel == "pool_max_large_windows"
+
+
+@pytest.mark.parametrize("limits", [{}, LARGE_WINDOWS], ids=str)
+@pytest.mark.parametrize("lanes", [(3, 3), (6, 1), (1, 6), (2, 29)], ids=str)
+def test_equal_maxima_and_several_nan_anywhere(lanes: Any, limits: Use, planning: Planning) -> None:
+    """In one lane of a vector and in two, in either order: the first of equal numbers wins, and the last NaN."""
+    planning.use(**limits)
+    for value in (5.0, np.nan):
+        x = np.zeros((1, 1, 6, 13), np.float32)
+        x.ravel()[list(lanes)] = value
+        found, indices = poolgrad.max_pool2d_with_indices(x, (6, 13))
+        assert_same_bits(found.ravel(), np.array([value], np.float32))
+        assert indices.item() == (max(lanes) if np.isnan(value) else min(lanes))
 
 
 def test_all_of_a_window_is_one_value() -> None:

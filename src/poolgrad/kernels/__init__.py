@@ -113,6 +113,7 @@ _MODULES = {
     "pool_max_values": "forward.maxima",
     **dict.fromkeys(INTEGER_MAXIMA.values(), "forward.integers"),
     **dict.fromkeys((f"{name}_pixels" for name in INTEGER_MAXIMA.values()), "forward.integer_pixels"),
+    "pool_max_large_windows": "forward.large_windows",
     "pool_max_bits": "forward.mask_bits",
     "pool_max_pixels": "forward.pixels",
     "pool_max_values_pixels": "forward.pixels",

@@ -166,12 +166,21 @@ class Spreading:
         """Whether several windows along D hold an element."""
         return self.axes[0].longest_run > 1
 
-    def parts(self, units: int) -> int:
-        return parts_for(self.threads, units, self.limits, self.source, self.target)
+    def parts(self, units: int, way: str) -> int:
+        time = self.time_alone(way)
+        return parts_for(self.threads, units, self.limits, self.source, self.target, time=time)
+
+    def time_alone(self, way: str) -> float:
+        """What a way takes on one thread, in nanoseconds, by estimate; 0 if nobody needs to know."""
+        known = way in TIMES and self.threads > 1
+        return TIMES[way](dataclasses.replace(self, threads=1)) if known else 0.0
 
     def budget(self, units: int) -> int:
-        """Bytes of scratch that each part of a kernel may have which is split into so many units at most."""
-        return self.limits.budget(self.parts(units))
+        """Bytes of scratch that each part may have of a kernel that is split into so many units at most."""
+        return self.limits.budget(self.most_parts(units))
+
+    def most_parts(self, units: int) -> int:
+        return max(1, min(self.threads, units))
 
 
 def plan_average(call: Call, threads: int, limits: Limits | None = None, way: str = "") -> Plan:
@@ -202,8 +211,8 @@ def plan_average(call: Call, threads: int, limits: Limits | None = None, way: st
     if not target.count:
         return Plan(call, "", compute, record, names, 0, 1, 0, 0)
     choice = choose(WAYS, views, way)
-    kernel, units, floats, integers, grain, _ = choice.taken.book(views, record)
-    parts = views.parts(-(-units // grain))
+    kernel, units, floats, integers, grain = choice.taken.book(views, record)
+    parts = views.parts(-(-units // grain), choice.taken.name)
     return Plan(call, kernel, compute, record, names, units, parts, floats, integers, grain, choice=choice)
 
 
@@ -351,7 +360,7 @@ def _in_rows(kernel: str, views: Spreading, record: Record, floats: int, integer
     caches, stores past them save a fifth to a half."""
     bytes_that_stay = views.bytes_in_all if views.axes[2].stride == 1 else views.target.dtype.nbytes(views.target.count)
     record["streaming"] = bytes_that_stay >= views.limits.stream_from
-    record["kept"] = _kept(views, views.parts(views.rows)) if record["streaming"] else 0
+    record["kept"] = _kept(views, views.most_parts(views.rows)) if record["streaming"] else 0
     return Booking(kernel, views.rows, floats, integers)
 
 
@@ -446,7 +455,7 @@ def _are_planes_of_short_sums(views: Spreading) -> bool:
 
 
 def _fits_small_planes(views: Spreading) -> bool:
-    parts = views.parts(-(-views.number_of_planes // LANES))
+    parts = views.most_parts(-(-views.number_of_planes // LANES))
     return _small_planes_scratch(views.axes)[0] * views.itemsize <= views.limits.total_budget // parts
 
 

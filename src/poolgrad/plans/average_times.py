@@ -35,9 +35,9 @@ class Work(NamedTuple):
     over_row: float  # along H and D
 
 
-def work_of(views: Spreading, planes: float) -> Work:
+def work_of(views: Spreading, planes: float, way: str) -> Work:
     depth, rows, columns = views.axes
-    share = planes / views.parts(views.rows)
+    share = planes / views.parts(views.rows, way)
     over = columns.terms if columns.rule == FIXED else windows_over(columns)
     return Work(
         share * depth.out * rows.out,
@@ -50,7 +50,7 @@ def work_of(views: Spreading, planes: float) -> Work:
 
 
 def of_rows(views: Spreading) -> float:
-    work = work_of(views, views.number_of_planes)
+    work = work_of(views, views.number_of_planes, "rows")
     along = 5.5 * work.windows + 0.19 * work.columns
     if views.has_streams:
         along = 0.08 * work.columns * work.over_column
@@ -59,7 +59,7 @@ def of_rows(views: Spreading) -> float:
 
 
 def of_few_windows(views: Spreading) -> float:
-    work = work_of(views, views.number_of_planes)
+    work = work_of(views, views.number_of_planes, "few windows")
     summed = 0.042 * work.columns * work.over_column * (work.over_row > 1)
     each = 0.13 + 0.04 * (views.target.dtype.itemsize < views.itemsize) + 0.022 * views.has_layers
     return (
@@ -78,7 +78,7 @@ def of_small_planes(views: Spreading) -> float:
     """Lanes that have no plane work, too. Each part makes its tables. Eight planes at once take 1.3 to 2 times as long
     where they leave the second cache or much of the memory is in no cache, and more where they leave all of them."""
     elements, gradients = math.prod(views.planes.spatial), math.prod(axis.out for axis in views.axes)
-    work, eights = work_of(views, 1), -(-views.number_of_planes // LANES)
+    work, eights = work_of(views, 1, "small planes"), -(-views.number_of_planes // LANES)
     summed = (work.over_column > 1) * gradients * work.over_column + (work.over_row > 1) * elements * work.over_row
     each = 57 + 0.77 * elements + 1.36 * gradients + 0.48 * summed
     limits, at_once = views.limits, 4 * LANES * (elements + gradients)
@@ -88,14 +88,14 @@ def of_small_planes(views: Spreading) -> float:
         each *= 1.7
     elif views.bytes_in_all >= limits.last_cache // 2:
         each *= 1.4
-    return 600 + 0.5 * (elements + gradients) + -(-eights // views.parts(eights)) * each
+    return 600 + 0.5 * (elements + gradients) + -(-eights // views.parts(eights, "small planes")) * each
 
 
 def of_touching_pixels(views: Spreading) -> float:
     """Four vectors of channels at a time: the pixels of a window may leave the caches between two of these. Floats take
     1.2 to 6 times as long as pixel by pixel then; halves, which are rounded once for all pixels, still less."""
     channels, vectors = views.planes.shape[1], _vectors(views)
-    work = work_of(views, views.number_of_planes / channels)
+    work = work_of(views, views.number_of_planes / channels, "touching pixels")
     width, limits = work.columns / work.windows, views.limits
     far = width * channels * views.itemsize >= limits.first_cache or views.bytes_in_all > 2 * limits.second_cache
     leaves = far and width > 4 and channels > 64 and views.itemsize == views.target.dtype.itemsize
@@ -103,7 +103,8 @@ def of_touching_pixels(views: Spreading) -> float:
 
 
 def of_channels_last(views: Spreading) -> float:
-    vectors, work = _vectors(views), work_of(views, views.number_of_planes / views.planes.shape[1])
+    vectors = _vectors(views)
+    work = work_of(views, views.number_of_planes / views.planes.shape[1], "channels last")
     summed = 0.95 * work.windows * vectors * work.over_column
     if views.axes[2].rule == ADAPTIVE:
         summed += work.columns * (6 + 0.6 * vectors * work.over_column)

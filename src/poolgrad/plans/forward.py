@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,6 +33,9 @@ LONG_STREAM = 96
 ROWS_SHARED = 16
 # Rows of a plane that is pooled as a whole: what each of them gives is kept in scratch.
 MOST_ROWS_OF_A_PLANE = 2**14
+# Maxima of larger planes are found faster one after the other than eight rows at a time: 259 x 258 floats take 0.8 of
+# the time, one plane of 56 x 56 x 59 halves 0.7, 31 x 30 halves as long.
+LARGE_PLANE = 2**10
 # From so many pixels of a window on, of so many channels, whole rows of channels are read one after the other. With 8
 # to 48 channels it takes 0.95 to 1.4 times as long.
 MANY_PIXELS, MANY_CHANNELS = 16, 64
@@ -106,19 +109,22 @@ class Pooling:
         """How many elements a window holds at most."""
         return math.prod(_longest_window(axis, 1) for axis in self.axes)
 
-    @property
-    def gathered(self) -> int:
-        """Bytes of all windows' elements."""
-        return self.tensors[1].count * self.held * np.dtype(self.compute).itemsize
-
     @cached_property
     def quickest(self) -> str:
         """The way that takes the least time, by estimate."""
         legal = [way for way in WAYS if way.name in TIMES and not way.lacks(self)]
         return min(legal, key=lambda way: TIMES[way.name](self)).name
 
-    def parts(self, units: int, work: int = 0) -> int:
-        return parts_for(self.threads, max(units, 1), self.limits, *self.tensors, work=work)
+    def parts(self, units: int, way: str) -> int:
+        return parts_for(self.threads, units, self.limits, *self.tensors, time=self.time_alone(way))
+
+    def time_alone(self, way: str) -> float:
+        """What a way takes on one thread, in nanoseconds, by estimate; 0 if nobody needs to know."""
+        return TIMES[way](replace(self, threads=1)) if way in TIMES and self.threads > 1 else 0.0
+
+    def budget(self, units: int) -> int:
+        """Bytes of scratch that each part may have of a kernel that is split into so many units at most."""
+        return self.limits.budget(max(1, min(self.threads, units)))
 
 
 def plan_maximum(call: Call, threads: int, limits: Limits | None = None, way: str = "") -> Plan:
@@ -167,8 +173,8 @@ def _plan(pooling: Pooling, record: Record, way: str) -> Plan:
         return Plan(call, "", compute, record, names, 0, 1, 0, 0)
     _describe(pooling, record)
     choice = choose(WAYS, pooling, way)
-    kernel, units, floats, integers, grain, work = choice.taken.book(pooling, record)
-    parts = pooling.parts(units, work)
+    kernel, units, floats, integers, grain = choice.taken.book(pooling, record)
+    parts = pooling.parts(units, choice.taken.name)
     return Plan(call, kernel, compute, record, names, units, parts, floats, integers, grain, choice=choice)
 
 
@@ -237,9 +243,8 @@ def _book_lanes(pooling: Pooling, record: Record) -> Booking:
     move = _move_pixels if pooling.has_pixels else _move_rows
     move(record, pooling)
     units = pooling.groups * pooling.rows_of_windows
-    parts = pooling.parts(units, pooling.gathered)
-    floats, integers = _scratch(record, pooling, pooling.limits.budget(parts))
-    return Booking(pooling.kernel, units, floats, integers, work=pooling.gathered)
+    floats, integers = _scratch(record, pooling, pooling.budget(units))
+    return Booking(pooling.kernel, units, floats, integers)
 
 
 def _move_rows(record: Record, pooling: Pooling) -> None:
@@ -353,9 +358,16 @@ def _book_along_rows(pooling: Pooling, record: Record) -> Booking:
     record["dense"] = record["dense_results"] = 0
     target, units = pooling.tensors[1], pooling.number_of_planes * pooling.rows_of_windows
     record["streaming"] = target.dtype.nbytes(target.count) >= pooling.limits.stream_from
-    parts = pooling.parts(units, pooling.gathered)
-    floats, integers = _scratch(record, pooling, pooling.limits.budget(parts), LANES)
-    return Booking(f"{pooling.kernel}_along_rows", units, floats, integers, work=pooling.gathered)
+    floats, integers = _scratch(record, pooling, pooling.budget(units), LANES)
+    return Booking(f"{pooling.kernel}_along_rows", units, floats, integers)
+
+
+def _book_large_windows(pooling: Pooling, record: Record) -> Booking:
+    """One window after the other; a row of maxima and of their places stands in scratch."""
+    _move_rows(record, pooling)
+    record["pitch"] = pitch = pooling.axes[2].out + LANES
+    units = pooling.number_of_planes * pooling.rows_of_windows
+    return Booking("pool_max_large_windows", units, 2 * pitch)
 
 
 def _has_rows(pooling: Pooling) -> bool:
@@ -432,8 +444,10 @@ def _if_quickest(way: str) -> tuple[Need[Pooling], ...]:
 TIMES = {
     "channels last": forward_times.of_channels_last,
     "along rows": forward_times.of_along_rows,
+    "large windows": forward_times.of_large_windows,
     "lanes": forward_times.of_lanes,
 }
+NO_EMPTY_WINDOWS = Need[Pooling]("an element in every window", lambda p: not p.has_empty_windows)
 SMALL_DIVISORS = Need[Pooling]("divisors that the compute type holds", lambda p: not p.large_divisors)
 
 WAYS: tuple[Way[Pooling], ...] = (
@@ -458,7 +472,12 @@ WAYS: tuple[Way[Pooling], ...] = (
                 lambda p: p.axes[0].size * p.axes[1].size <= MOST_ROWS_OF_A_PLANE,
             ),
         ),
-        pays=(),
+        pays=(
+            Need(
+                f"averages, or planes of less than {LARGE_PLANE} elements",
+                lambda p: p.averages or math.prod(p.planes[0].spatial) < LARGE_PLANE,
+            ),
+        ),
         book=_book_whole_planes,
     ),
     Way(
@@ -467,7 +486,7 @@ WAYS: tuple[Way[Pooling], ...] = (
             Need("averages", lambda p: p.averages),
             SMALL_DIVISORS,
             Need(f"a multiple of {LANES} channels side by side", _are_vectors_side_by_side),
-            Need("an element in every window", lambda p: not p.has_empty_windows),
+            NO_EMPTY_WINDOWS,
         ),
         pays=(
             Need(
@@ -483,7 +502,7 @@ WAYS: tuple[Way[Pooling], ...] = (
         legal=(
             Need("channels side by side", lambda p: p.channels_side_by_side),
             SMALL_DIVISORS,
-            Need("an element in every window", lambda p: not p.has_empty_windows),
+            NO_EMPTY_WINDOWS,
         ),
         pays=_if_quickest("channels last"),
         book=_book_channels_last,
@@ -501,6 +520,17 @@ WAYS: tuple[Way[Pooling], ...] = (
         ),
         pays=_if_quickest("along rows"),
         book=_book_along_rows,
+    ),
+    Way(
+        "large windows",
+        legal=(
+            Need("maxima and places", lambda p: p.kernel == "pool_max"),
+            Need("rows of the input that are runs of memory", lambda p: p.has_runs),
+            Need("no dilation along W", lambda p: p.call.windows[-1].dilation == 1),
+            NO_EMPTY_WINDOWS,
+        ),
+        pays=_if_quickest("large windows"),
+        book=_book_large_windows,
     ),
     Way("lanes", legal=(), pays=(), book=_book_lanes),
 )

@@ -1,7 +1,7 @@
 """How long each way of a forward pass takes, about, in nanoseconds: what decides between those that are legal.
 
-The numbers are fitted to the times of six hundred random calls by all their ways, on one thread and on two. What they
-say of one call may be wrong by a third; how often the best way is found, ``make bench-sweep`` tells.
+The numbers are fitted to the times of a thousand random calls by all their ways. What they say of one call may be wrong
+by a third; how often the best way is found, ``make bench-sweep`` tells.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def _held_by_window(axis: Axis) -> float:
     return sum(max(min(axis.stop(o), axis.size) - max(axis.start(o), 0), 0) for o in some) / len(some)
 
 
-def work_of(pooling: Pooling, groups: int, work: int = 0) -> Work:
-    """Of so many planes, or groups of them, that are worked on one after the other; ``work`` as a booking has it."""
+def work_of(pooling: Pooling, groups: int, way: str) -> Work:
+    """Of so many planes, or groups of them, that a way works on one after the other."""
     depth, rows, columns = pooling.axes
     layers, high, along = map(_held_by_window, pooling.axes)
-    parts = pooling.parts(groups * pooling.rows_of_windows, work)
+    parts = pooling.parts(groups * pooling.rows_of_windows, way)
     mine = -(-groups * pooling.rows_of_windows // parts)
     of_plane = min(depth.size, depth.out * layers) * min(rows.size, rows.out * high)
     made = min(mine * layers * high, max(groups / parts, 1) * of_plane)
@@ -47,41 +47,54 @@ def work_of(pooling: Pooling, groups: int, work: int = 0) -> Work:
 
 def of_lanes(pooling: Pooling) -> float:
     """Eight channels of a pixel are one vector; what lies in neither pixels nor rows is read element by element.
-    With more channels what is left of a cache line is read once more: from memory that takes twice as long."""
-    channels, work = pooling.planes[0].shape[1], work_of(pooling, pooling.groups, pooling.gathered)
-    taken = 1.3 if pooling.has_pixels and channels > LANES else 0.7 if pooling.has_pixels or pooling.has_runs else 10.0
-    each, looked, joined = (1.3, 0.22, 1.0) if pooling.averages else (0.0, 1.65, 1.25)
-    row = 18 + taken * work.columns + work.windows * (each + looked * work.along)
-    time = 100 + work.made * row + work.rows * (28 + work.windows * (1.8 + joined * work.across))
+    With more channels what is left of a cache line is read once more: from memory that takes longer."""
+    channels, work = pooling.planes[0].shape[1], work_of(pooling, pooling.groups, "lanes")
+    if pooling.averages:
+        begun, taken, each, looked, joined = 21.5, 0.7, 1.5, 0.2, 0.23
+    else:
+        begun, taken, each, looked, joined = 27.0, 0.35, 0.0, 1.16, 1.25
+    taken = taken if pooling.has_pixels or pooling.has_runs else 11.0
+    row = begun + taken * work.columns + work.windows * (each + looked * work.along)
+    time = 100 + work.made * row + work.rows * (32 + work.windows * (1.8 + joined * work.across))
     moved = sum(tensor.dtype.nbytes(tensor.count) for tensor in pooling.tensors)
     again = pooling.has_pixels and channels > LANES and moved >= 4 * pooling.limits.second_cache
-    return 1.8 * time if again else time
+    return 1.55 * time if again else time
 
 
 def of_along_rows(pooling: Pooling) -> float:
     columns, vectors = pooling.axes[2], -(-pooling.axes[2].out // LANES)
-    work = work_of(pooling, pooling.number_of_planes, pooling.gathered)
+    work = work_of(pooling, pooling.number_of_planes, "along rows")
     neighbours = columns.rule == FIXED and columns.stride == 1
-    taken = 0.05 if pooling.has_runs else 0.25
     if pooling.averages:
-        each, looked, joined, table = 1.9, 0.17 if neighbours else 0.87, 0.44, 12
+        begun, each, looked, joined, given, table = 21.0, 1.9, 0.0 if neighbours else 0.73, 0.5, 25.0, 3.0
     else:
-        each, looked, joined, table = 0.25, 0.85 if neighbours else 1.8, 1.6, 4
-    row = 18 + taken * work.columns + vectors * (each + looked * work.along)
-    return table * work.windows + work.made * row + work.rows * (33 + vectors * joined * work.across)
+        begun, each, looked, joined, given, table = 18.0, 0.05, 0.42 if neighbours else 1.62, 2.0, 44.0, 0.0
+    taken = 0.02 if pooling.has_runs else 0.25
+    row = begun + taken * work.columns + vectors * (each + looked * work.along)
+    return 300 + table * work.windows + work.made * row + work.rows * (given + vectors * joined * work.across)
+
+
+def of_large_windows(pooling: Pooling) -> float:
+    work = work_of(pooling, pooling.number_of_planes, "large windows")
+    vectors = -(-work.along // LANES)
+    return work.rows * (38 + work.windows * (14 + work.across * ((1.1 if vectors > 1 else 0.5) + 0.78 * vectors)))
 
 
 def of_channels_last(pooling: Pooling) -> float:
-    """Four vectors of channels at once, or one, which takes twice as long if it is of halves. Windows with a stride of
+    """Four vectors of channels at once, or one, which takes longer to sum if it is of halves. Windows with a stride of
     1 are as good as channels where there are no places."""
     channels, columns = pooling.planes[0].shape[1], pooling.axes[2]
-    work = work_of(pooling, pooling.planes[0].shape[0])
+    work = work_of(pooling, pooling.planes[0].shape[0], "channels last")
     windows = work.windows
     if len(pooling.tensors) == 2 and columns.rule == FIXED and columns.stride == 1:
         channels, windows = channels * windows, 1
     fours = channels // (4 * LANES)
-    single = -(-(channels - fours * 4 * LANES) // LANES) * (1 if pooling.moves == READ_FLOATS else 2)
-    four, one, looked, alone, row = (4.6, 5.4, 1.5, 0.32, 0.22) if pooling.averages else (5.3, 2.1, 3.8, 1.0, 1.45)
+    single: float = -(-(channels - fours * 4 * LANES) // LANES)
+    if pooling.averages:
+        four, one, looked, alone, row, given = 4.0, 3.0, 1.4, 0.33, 0.55, 35.0
+        single *= 1 if pooling.moves == READ_FLOATS else 1.25
+    else:
+        four, one, looked, alone, row, given = 9.2, 1.85, 3.7, 0.93, 1.2, 70.0
     held = work.along * work.across
     window = fours * (four + looked * held) + single * (one + alone * held) + (fours + single) * row * work.across
-    return 500 + work.rows * (30 + windows * window)
+    return 500 + work.rows * (given + windows * window)

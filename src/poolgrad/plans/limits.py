@@ -17,11 +17,13 @@ class Limits:
 
     # All parts' scratch together stays well below 64 MB.
     total_budget: int = 32 << 20
-    # With less traffic than this per thread, handing work to another thread costs more than it saves. Measured with two
-    # threads and calls in a row: they break even below half of this for the cheapest kernels; a worker that has to be
-    # woken first comes too late for less than several times as much, and then costs the caller little more than the
-    # call for it.
+    # With less traffic than this per thread, handing work to another thread costs more than it saves; or with less
+    # time, in nanoseconds. Measured with two threads and calls in a row: they break even below half of this for the
+    # cheapest kernels, and take 0.65 to 0.8 of the time where one thread takes 5 us; a worker that has to be woken
+    # first comes too late for less than several times as much, and then costs the caller little more than the call for
+    # it.
     bytes_per_part: int = 1 << 16
+    time_of_part: int = 2500
     windows_at_once: int = 4096  # whose places or quotients are kept, in numbers
 
     # Pooling itself, in columns: of the input and of the result that are worked on at once; and in rows of windows that

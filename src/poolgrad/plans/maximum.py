@@ -281,7 +281,7 @@ def plan_maximum(call: Call, threads: int, limits: Limits | None = None, way: st
     if not tensors[2].count:
         return Plan(call, "", subject.compute, record, names, 0, 1, 0, 0)
     choice = choose(WAYS, subject, way)
-    kernel, units, floats, integers, grain, _ = choice.taken.book(subject, record)
+    kernel, units, floats, integers, grain = choice.taken.book(subject, record)
     parts = max(1, min(subject.parts, units))
     return Plan(call, kernel, subject.compute, record, names, units, parts, floats, integers, grain, choice=choice)
 

@@ -75,10 +75,12 @@ def compute_dtype(storage: DType) -> str:
     return FLOAT64.name if storage in (FLOAT64, INT64) else FLOAT32.name
 
 
-def parts_for(threads: int, units: int, limits: Limits, *tensors: Tensor, work: int = 0) -> int:
-    """How many parts are worth a thread each; ``work`` as a booking has it."""
+def parts_for(threads: int, units: int, limits: Limits, *tensors: Tensor, time: float = 0.0) -> int:
+    """How many parts are worth a thread each; ``time`` is what all of it takes one thread, in nanoseconds, if that is
+    known."""
     traffic = sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
-    return max(1, min(threads, units, max(traffic, work) // limits.bytes_per_part))
+    worth = max(traffic // limits.bytes_per_part, int(time) // limits.time_of_part)
+    return max(1, min(threads, units, worth))
 
 
 def power_of_two(n: int) -> int:

@@ -26,7 +26,6 @@ class Booking(NamedTuple):
     floats: int = 0  # of the compute dtype
     integers: int = 0  # of 64 bits
     grain: int = 1  # units that are worked on together, or lie side by side in memory
-    work: int = 0  # bytes that are looked at, where that takes longer than to move the tensors
 
 
 class Need(NamedTuple, Generic[Subject]):

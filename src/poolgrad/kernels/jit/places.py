@@ -74,6 +74,21 @@ def larger(builder: ir.IRBuilder, best: ir.Value, place: ir.Value, value: ir.Val
     return [builder.select(takes, value, best), builder.select(takes, where, place)]
 
 
+@instruction(lambda best, place, value, where: types.UniTuple(best, 2)(best, place, value, where))
+def winner(builder: ir.IRBuilder, best: ir.Value, place: ir.Value, value: ir.Value, where: ir.Value) -> list[ir.Value]:
+    """The same of two that may stand in either order: places decide between equal ones, and between NaN."""
+    kind = ir.VectorType(ir.IntType(width(place.type.element)), LANES)
+    before, after = (
+        builder.icmp_signed(sign, builder.bitcast(where, kind), builder.bitcast(place, kind)) for sign in "<>"
+    )
+    numbers = builder.or_(
+        builder.fcmp_ordered(">", value, best), builder.and_(builder.fcmp_ordered("==", value, best), before)
+    )
+    takes_nan = builder.or_(builder.fcmp_ordered("ord", best, best), after)
+    takes = builder.or_(numbers, builder.and_(builder.fcmp_unordered("uno", value, value), takes_nan))
+    return [builder.select(takes, value, best), builder.select(takes, where, place)]
+
+
 @instruction(lambda best, value: best(best, value))
 def larger_number(builder: ir.IRBuilder, best: ir.Value, value: ir.Value) -> ir.Value:
     """The best so far, after another value was looked at."""
