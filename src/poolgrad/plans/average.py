@@ -360,7 +360,7 @@ def _in_rows(kernel: str, views: Spreading, record: Record, floats: int, integer
     caches, stores past them save a fifth to a half."""
     bytes_that_stay = views.bytes_in_all if views.axes[2].stride == 1 else views.target.dtype.nbytes(views.target.count)
     record["streaming"] = bytes_that_stay >= views.limits.stream_from
-    record["kept"] = _kept(views, views.most_parts(views.rows)) if record["streaming"] else 0
+    record["kept"] = _kept(views, views.parts(views.rows, "")) if record["streaming"] else 0
     return Booking(kernel, views.rows, floats, integers)
 
 

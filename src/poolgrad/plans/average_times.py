@@ -51,44 +51,40 @@ def work_of(views: Spreading, planes: float, way: str) -> Work:
 
 def of_rows(views: Spreading) -> float:
     work = work_of(views, views.number_of_planes, "rows")
-    along = 5.5 * work.windows + 0.19 * work.columns
-    if views.has_streams:
-        along = 0.08 * work.columns * work.over_column
-    each = 7 + work.columns * (0.11 * work.over_row + 0.4 * views.side_by_side)
-    return 1000 + work.gradients * (20 + along) + work.rows * (each + 2.5 * work.over_row * views.has_layers)
+    along = 0.046 * work.columns * work.over_column if views.has_streams else 4.5 * work.windows
+    each = 5.9 + work.columns * (0.1 * work.over_row + 0.4 * views.side_by_side)
+    return 1130 + work.gradients * (11 + along) + work.rows * (each + 1.2 * work.over_row * views.has_layers)
 
 
 def of_few_windows(views: Spreading) -> float:
     work = work_of(views, views.number_of_planes, "few windows")
-    summed = 0.042 * work.columns * work.over_column * (work.over_row > 1)
-    each = 0.13 + 0.04 * (views.target.dtype.itemsize < views.itemsize) + 0.022 * views.has_layers
+    summed = 0.06 * work.columns * work.over_column * (work.over_row > 1)
+    each = 0.117 + 0.015 * (views.target.dtype.itemsize < views.itemsize) + 0.014 * views.has_layers
     return (
-        1060
-        + 23 * work.rows / views.axes[1].size
+        1140
+        + 25 * work.rows / views.axes[1].size
         + work.gradients * (1.6 + summed)
         + work.rows * (0.3 + each * work.columns)
     )
 
 
 def of_usual_windows(views: Spreading) -> float:
-    return 0.85 * of_few_windows(views)
+    return 0.82 * of_few_windows(views)
 
 
 def of_small_planes(views: Spreading) -> float:
-    """Lanes that have no plane work, too. Each part makes its tables. Eight planes at once take 1.3 to 2 times as long
-    where they leave the second cache or much of the memory is in no cache, and more where they leave all of them."""
+    """Lanes that have no plane work, too. Each part makes its tables. Eight planes at once take longer where
+    they leave the second cache or much of the memory is in no cache."""
     elements, gradients = math.prod(views.planes.spatial), math.prod(axis.out for axis in views.axes)
     work, eights = work_of(views, 1, "small planes"), -(-views.number_of_planes // LANES)
     summed = (work.over_column > 1) * gradients * work.over_column + (work.over_row > 1) * elements * work.over_row
-    each = 57 + 0.77 * elements + 1.36 * gradients + 0.48 * summed
+    each = 50 + 0.77 * elements + 1.4 * gradients + 0.52 * summed
     limits, at_once = views.limits, 4 * LANES * (elements + gradients)
-    if at_once >= limits.last_cache // 4:
-        each *= 2.5
-    elif at_once >= 2 * limits.second_cache:
-        each *= 1.7
-    elif views.bytes_in_all >= limits.last_cache // 2:
+    if at_once >= 2 * limits.second_cache:
         each *= 1.4
-    return 600 + 0.5 * (elements + gradients) + -(-eights // views.parts(eights, "small planes")) * each
+    elif views.bytes_in_all >= limits.last_cache // 2:
+        each *= 1.3
+    return 640 + 0.47 * (elements + gradients) + -(-eights // views.parts(eights, "small planes")) * each
 
 
 def of_touching_pixels(views: Spreading) -> float:
@@ -99,16 +95,16 @@ def of_touching_pixels(views: Spreading) -> float:
     width, limits = work.columns / work.windows, views.limits
     far = width * channels * views.itemsize >= limits.first_cache or views.bytes_in_all > 2 * limits.second_cache
     leaves = far and width > 4 and channels > 64 and views.itemsize == views.target.dtype.itemsize
-    return 450 + work.rows * (14 + 4.2 * work.windows + (1.6 if leaves else 0.54) * work.columns * vectors)
+    return 430 + work.rows * (17.5 + 4.9 * work.windows + (0.86 if leaves else 0.64) * work.columns * vectors)
 
 
 def of_channels_last(views: Spreading) -> float:
     vectors = _vectors(views)
     work = work_of(views, views.number_of_planes / views.planes.shape[1], "channels last")
-    summed = 0.95 * work.windows * vectors * work.over_column
+    summed = 0.79 * work.windows * vectors * work.over_column
     if views.axes[2].rule == ADAPTIVE:
-        summed += work.columns * (6 + 0.6 * vectors * work.over_column)
-    return 450 + work.gradients * summed + work.rows * (35 + work.columns * (1.7 + 0.72 * vectors * work.over_row))
+        summed += 4.8 * work.columns
+    return 370 + work.gradients * summed + work.rows * (41 + work.columns * (1.4 + 0.8 * vectors * work.over_row))
 
 
 def _vectors(views: Spreading) -> int:

@@ -33,9 +33,10 @@ LONG_STREAM = 96
 ROWS_SHARED = 16
 # Rows of a plane that is pooled as a whole: what each of them gives is kept in scratch.
 MOST_ROWS_OF_A_PLANE = 2**14
-# Maxima of larger planes are found faster one after the other than eight rows at a time: 259 x 258 floats take 0.8 of
-# the time, one plane of 56 x 56 x 59 halves 0.7, 31 x 30 halves as long.
-LARGE_PLANE = 2**10
+# Maxima of planes with rows as wide are found faster one plane after the other than eight rows at a time, within the
+# caches: 258 x 259 floats take 0.8 of the time, one plane of 56 x 56 x 59 halves 0.7, 40 x 40 and 30 x 31 as long, and
+# 11 x 10 x 11 1.5 times as long; beyond the caches 175 x 175 1.4 times.
+WIDE_PLANE = 48
 # From so many pixels of a window on, of so many channels, whole rows of channels are read one after the other. With 8
 # to 48 channels it takes 0.95 to 1.4 times as long.
 MANY_PIXELS, MANY_CHANNELS = 16, 64
@@ -55,6 +56,10 @@ class Pooling:
     large_divisors: bool
     threads: int
     limits: Limits
+
+    @cached_property
+    def bytes_in_all(self) -> int:
+        return sum(tensor.dtype.nbytes(tensor.count) for tensor in self.tensors)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -366,6 +371,7 @@ def _book_large_windows(pooling: Pooling, record: Record) -> Booking:
     """One window after the other; a row of maxima and of their places stands in scratch."""
     _move_rows(record, pooling)
     record["pitch"] = pitch = pooling.axes[2].out + LANES
+    record["stored"] = pooling.sizes[0]
     units = pooling.number_of_planes * pooling.rows_of_windows
     return Booking("pool_max_large_windows", units, 2 * pitch)
 
@@ -413,9 +419,13 @@ def _passes_caches(pooling: Pooling) -> bool:
     """Whether results of the usual windows pass the caches: where they and the input together leave these anyway. With
     windows of 2 averages of 16x64x112x112 take 0.7 of the time. Short rows of places with a stride of 1 take 1.2 times
     as long, and LLVM forgets of float16 that it shall."""
-    columns, moved = pooling.axes[2], sum(t.dtype.nbytes(t.count) for t in pooling.tensors)
+    columns = pooling.axes[2]
     short = len(pooling.tensors) > 2 and columns.stride == 1 and columns.out < LONG_STREAM
-    return moved >= 3 * pooling.limits.stream_from // 2 and not short and pooling.tensors[1].dtype != FLOAT16
+    return (
+        pooling.bytes_in_all >= 3 * pooling.limits.stream_from // 2
+        and not short
+        and pooling.tensors[1].dtype != FLOAT16
+    )
 
 
 def _book_usual_windows(pooling: Pooling, record: Record) -> Booking:
@@ -474,8 +484,8 @@ WAYS: tuple[Way[Pooling], ...] = (
         ),
         pays=(
             Need(
-                f"averages, or planes of less than {LARGE_PLANE} elements",
-                lambda p: p.averages or math.prod(p.planes[0].spatial) < LARGE_PLANE,
+                f"averages, or planes of less than {WIDE_PLANE} columns or beyond the caches",
+                lambda p: p.averages or p.axes[2].size < WIDE_PLANE or p.bytes_in_all >= p.limits.last_cache // 2,
             ),
         ),
         book=_book_whole_planes,

@@ -56,8 +56,8 @@ def of_lanes(pooling: Pooling) -> float:
     taken = taken if pooling.has_pixels or pooling.has_runs else 11.0
     row = begun + taken * work.columns + work.windows * (each + looked * work.along)
     time = 100 + work.made * row + work.rows * (32 + work.windows * (1.8 + joined * work.across))
-    moved = sum(tensor.dtype.nbytes(tensor.count) for tensor in pooling.tensors)
-    again = pooling.has_pixels and channels > LANES and moved >= 4 * pooling.limits.second_cache
+    far = pooling.bytes_in_all >= 4 * pooling.limits.second_cache
+    again = pooling.has_pixels and channels > LANES and far
     return 1.55 * time if again else time
 
 

@@ -16,7 +16,7 @@ from ..jit.few import load_few, load_few_bfloats, load_few_halves
 from ..jit.halves import load_bfloats, load_halves
 from ..jit.memory import inlined_piece, piece_named, write_i32, write_i64
 from ..jit.places import lanes_apart, larger, moved, of_longer, place_at, splat_place, winner
-from ..jit.vectors import itemsize, load, spliced, store
+from ..jit.vectors import itemsize, load, prefetch, spliced, store
 from ..record import INT32, LANES, NOTHING, READ_BFLOATS, READ_FLOATS
 from ..rows import store_row
 from ..runtime.stopping import shall_stop
@@ -55,11 +55,16 @@ def _finder(name: str, take: Any, take_few: Any) -> Any:
 
     @inlined_piece
     def look_at_four(best: Any, box: Box, at: int, place: int, lanes: Any, unit: Any) -> Any:
-        """A row for each of four."""
+        """A row for each of four. Memory is asked for the next four."""
         one, two, three, four = best
         step, places, last = box.row_step, box.row_places, box.columns - LANES
         for start in range(0, box.columns, LANES):
             i = min(start, last)
+            later = at + FOUR * step + i * box.stored
+            prefetch(later, 0, unit)
+            prefetch(later + step, 0, unit)
+            prefetch(later + 2 * step, 0, unit)
+            prefetch(later + 3 * step, 0, unit)
             one = look(one, at, i, place, lanes, unit)
             two = look(two, at + step, i, place + places, lanes, unit)
             three = look(three, at + 2 * step, i, place + 2 * places, lanes, unit)
