@@ -12,8 +12,8 @@ from numba import types
 
 from ..geometry import elements_in, windows_in
 from ..jit.halves import bfloat_to_float, float_to_bfloat, float_to_half, half_to_float
-from ..jit.memory import add_at, inlined_piece, piece, read_f32, read_f64, read_u16, write_u16
-from ..jit.vectors import type_as, write
+from ..jit.memory import add_at, inlined_piece, piece, piece_named, read_f32, read_f64, read_u16, write_u16
+from ..jit.vectors import read, type_as, write
 from ..record import BFLOAT16, FLOAT16, FLOAT32, NOTHING
 from ..rows import index_at
 from ..runtime.stopping import is_stopped, shall_stop_at
@@ -97,34 +97,45 @@ def number_at(address: int, code: int, unit: Any) -> Any:
     return unit + type_as(read_f64(address, 0), unit)
 
 
-@piece
-def scatter_plane(plan: Any, source: int, pointers: int, target: int, plane: int, unit: Any) -> int:
-    """One plane of the result; the place of its first bad index, or NOTHING. Halves are summed up in ``plane``."""
-    sums, rows, grads, indices = sums_of(plan, target, plane), plan.out[1], plan.grad_steps, plan.index_steps
-    clear_sums(plan, sums, unit)
-    for row in range(plan.out[0] * rows):
-        if shall_stop_at(plan, row, plan.out[0] * rows, 1):
-            return NOTHING
-        od, oh = row // rows, row % rows
-        for ow in range(plan.out[2]):
-            index = index_at(pointers, od * indices[2] + oh * indices[3] + ow * indices[4], plan.index_code)
-            if is_outside(index, elements_in(plan)):
-                return row * plan.out[2] + ow
-            at = source + od * grads[2] + oh * grads[3] + ow * grads[4]
-            add_at(place_of(plan, sums, index), 0, number_at(at, plan.code, unit))
-    if not plan.direct:
-        round_sums(plan, sums, target)
-    return NOTHING
+@inlined_piece
+def _same_number(address: int, code: int, unit: Any) -> Any:
+    return read(address, 0, unit)
 
 
-@piece
-def scatter_planes(
-    plan: Any, first: int, stop: int, grad: int, indices: int, result: int, plane: int, unit: Any
-) -> int:
-    """Some planes; the place of their first bad index, counted over all planes, or NOTHING."""
-    for p in range(first, stop):
-        source, pointers, target = plane_at(plan, p, grad, indices, result)
-        bad = scatter_plane(plan, source, pointers, target, plane, unit)
-        if bad != NOTHING:
-            return p * windows_in(plan) + bad
-    return NOTHING
+def _scatterer(name: str, number_at: Any, rounds: bool) -> Any:
+    """What scatters planes of any type, or of the compute type alone: that is half as much to compile."""
+
+    @piece_named(f"{name}_one")
+    def scatter_plane(plan: Any, source: int, pointers: int, target: int, plane: int, unit: Any) -> int:
+        """One plane of the result; the place of its first bad index, or NOTHING. Halves are summed up in ``plane``."""
+        sums, rows, grads, indices = sums_of(plan, target, plane), plan.out[1], plan.grad_steps, plan.index_steps
+        clear_sums(plan, sums, unit)
+        for row in range(plan.out[0] * rows):
+            if shall_stop_at(plan, row, plan.out[0] * rows, 1):
+                return NOTHING
+            od, oh = row // rows, row % rows
+            for ow in range(plan.out[2]):
+                index = index_at(pointers, od * indices[2] + oh * indices[3] + ow * indices[4], plan.index_code)
+                if is_outside(index, elements_in(plan)):
+                    return row * plan.out[2] + ow
+                at = source + od * grads[2] + oh * grads[3] + ow * grads[4]
+                add_at(place_of(plan, sums, index), 0, number_at(at, plan.code, unit))
+        if rounds and not plan.direct:
+            round_sums(plan, sums, target)
+        return NOTHING
+
+    @piece_named(name)
+    def scatter(plan: Any, first: int, stop: int, grad: int, indices: int, result: int, plane: int, unit: Any) -> int:
+        """Some planes; the place of their first bad index, counted over all planes, or NOTHING."""
+        for p in range(first, stop):
+            source, pointers, target = plane_at(plan, p, grad, indices, result)
+            bad = scatter_plane(plan, source, pointers, target, plane, unit)
+            if bad != NOTHING:
+                return p * windows_in(plan) + bad
+        return NOTHING
+
+    return scatter
+
+
+scatter_planes = _scatterer("scatter_planes", number_at, rounds=True)
+scatter_planes_of_numbers = _scatterer("scatter_planes_of_numbers", _same_number, rounds=False)

@@ -42,7 +42,7 @@ from ..record import INT32, LANES, NOTHING
 from ..rows import copy_exactly, fill_row, index_at, zero_row
 from ..runtime.stopping import MOST_AT_ONCE, is_stopped, shall_stop
 from .aliasing import place_for
-from .fallback import Sums, is_outside, place_of, row_of, scatter_planes
+from .fallback import Sums, is_outside, place_of, row_of, scatter_planes, scatter_planes_of_numbers
 from .planes import first_plane, plane_at, share_of
 
 # Planes of so many bytes, half of a first-level cache, are cleared before their gradients are added.
@@ -220,7 +220,7 @@ def in_equal_steps(plan: Any, steps: Any) -> bool:
     return (plan.out[1] == 1 or steps[3] == columns) and (plan.out[0] == 1 or steps[2] == plan.out[1] * columns)
 
 
-def _kernel(name: str, add_run: Any, add_planes: Any) -> Any:
+def _kernel(name: str, add_run: Any, add_planes: Any, scatter_again: Any = scatter_planes) -> Any:
     @inlined_piece
     def fill_run(plan: Any, into: Into, run: Run, cleared: int, unit: Any) -> int:
         """The gradients of a run; how many pixels are clear then, or NOTHING if one has no place."""
@@ -293,7 +293,7 @@ def _kernel(name: str, add_run: Any, add_planes: Any) -> Any:
                 stream_run(target, at, filled * size, unit)
             elif at != target:
                 copy_exactly(target, at, filled * size, unit)
-            bad = scatter_planes(plan, p + filled, p + planes, grad, indices, result, floats, unit)
+            bad = scatter_again(plan, p + filled, p + planes, grad, indices, result, floats, unit)
             if bad != NOTHING:
                 return bad
             p += planes
@@ -307,7 +307,7 @@ def _kernel(name: str, add_run: Any, add_planes: Any) -> Any:
 
 _HALVES, _BFLOATS = (half_to_float, float_to_half), (bfloat_to_float, float_to_bfloat)
 add_numbers, add_planes_of_numbers = run_adder("add_numbers", add_number, itemsize)
-scatter_numbers = _kernel("scatter_numbers", add_numbers, add_planes_of_numbers)
+scatter_numbers = _kernel("scatter_numbers", add_numbers, add_planes_of_numbers, scatter_planes_of_numbers)
 add_to_band, add_planes_to_band = run_adder("add_to_band", add_number, itemsize, in_band=True)
 scatter_halves, scatter_bfloats = (
     _kernel(f"scatter_{name}", *run_adder(f"add_{name}", _summed(*both), size_of_half))

@@ -21,7 +21,7 @@ from ..jit.vectors import itemsize, read
 from ..record import INT32, LANES, LINE, NOTHING
 from ..rows import fill_exactly
 from ..runtime.stopping import is_stopped, shall_stop_at
-from .fallback import scatter_planes
+from .fallback import scatter_planes_of_numbers
 from .planes import plane_at
 from .touching_vectors import eight_distances
 
@@ -108,7 +108,7 @@ def scatter_layers(
     for p in range(begin, end):
         source, pointers, target = plane_at(plan, p, grad, indices, result)
         if not fill_layers(plan, source, pointers, target, unit):
-            bad = scatter_planes(plan, p, p + 1, grad, indices, result, floats, unit)
+            bad = scatter_planes_of_numbers(plan, p, p + 1, grad, indices, result, floats, unit)
             if bad != NOTHING:
                 return bad
     return NOTHING

@@ -14,7 +14,7 @@ from ..jit.matching import all_below, and_ints, any_bits, lanes_within, larger, 
 from ..jit.memory import inlined_piece, piece
 from ..jit.vectors import interleaved
 from ..record import INT32, LANES, NOTHING
-from .fallback import scatter_planes
+from .fallback import scatter_planes_of_numbers
 from .touching_vectors import eight_windows, named, on_first_line, store_line
 
 
@@ -75,7 +75,7 @@ def max_touching_short_rows(
         done = lay_planes(source, pointers, code, end - p, rows, columns, target, unit)
         p += done
         if p < end:
-            bad = scatter_planes(plan, p, p + 1, grad, indices, result, floats, unit)
+            bad = scatter_planes_of_numbers(plan, p, p + 1, grad, indices, result, floats, unit)
             if bad != NOTHING:
                 return bad
             p += 1
