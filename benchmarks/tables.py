@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -212,10 +213,13 @@ def sweep_details(document: Document) -> str:
 
 
 def _source_rows(document: Document) -> Iterator[tuple[str, ...]]:
-    found = sources(document)
+    found, folders = sources(document), Counter[str]()
     for line in found:
         yield line["name"], str(line["lines"]), line["says"], str(line["taken"] or ""), _times(line["gain"])
-    yield "all", str(sum(line["lines"] for line in found)), "", "", ""
+        folders[line["name"].rpartition(".")[0]] += line["lines"]
+    for folder, lines in folders.items():
+        yield f"all of {folder or 'the others'}", str(lines), "", "", ""
+    yield "all", str(folders.total()), "", "", ""
 
 
 def _times(factor: float | None) -> str:
