@@ -45,8 +45,9 @@ from .aliasing import place_for
 from .fallback import Sums, is_outside, place_of, row_of, scatter_planes, scatter_planes_of_numbers
 from .planes import first_plane, plane_at, share_of
 
-# Planes of so many bytes, half of a first-level cache, are cleared before their gradients are added.
-CLEARED_AT_ONCE = 1 << 14
+# Planes of so many bytes, a quarter of a first-level cache, are cleared before their gradients are added. With twice as
+# many, 56 x 56 floats beyond the caches take 1.13 times as long.
+CLEARED_AT_ONCE = 1 << 13
 
 
 class Into(NamedTuple):
@@ -156,17 +157,38 @@ def run_adder(name: str, add: Any, stored: Any, in_band: bool = False) -> Any:
         """
         stay_apart()
         size = 4 if plan.index_code == INT32 else 8
-        alone = into.planes == 1 and into.flat and into.step == stored(unit)
-        alone = alone and run.grad_step == stored(unit) and run.index_step == size
-        if alone and size == 4:
-            return add_neighbours(into, run, 4, done, limit, unit)
-        if alone:
+        if in_band and are_neighbours(into, run, stored(unit), size):
+            if size == 4:
+                return add_neighbours(into, run, 4, done, limit, unit)
             return add_neighbours(into, run, 8, done, limit, unit)
         if into.flat and size == 4:
             return add_in_steps(plan, into, run, 4, True, done, limit, unit)
         if into.flat:
             return add_in_steps(plan, into, run, 8, True, done, limit, unit)
         return add_in_steps(plan, into, run, size, False, done, limit, unit)
+
+    @inlined_piece
+    def fill_neighbours(plan: Any, into: Into, run: Run, size: int, cleared: int, unit: Any) -> int:
+        done, elements = 0, elements_in(plan)
+        while True:
+            done = add_neighbours(into, run, size, done, cleared, unit)
+            if done == run.windows:
+                return cleared
+            index = types.int64(read_i32(run.indices, done * 4)) if size == 4 else read_i64(run.indices, done * 8)
+            if index < cleared or index >= elements:
+                return NOTHING
+            stop = min(index + plan.chunk, elements)
+            fill_row(into.target + cleared * stored(unit), plan.code, stop - cleared, unit, False)
+            cleared = stop
+
+    @piece_named(f"{name}_of_plane")
+    def fill_plane(plan: Any, into: Into, run: Run, cleared: int, unit: Any) -> int:
+        """All gradients of a run, to a plane of neighbours that is cleared ahead of them: how far it is clear then, or
+        NOTHING if one has no place. The loop goes on after clearing: to leave it takes a tenth of the time."""
+        stay_apart()
+        if plan.index_code == INT32:
+            return fill_neighbours(plan, into, run, 4, cleared, unit)
+        return fill_neighbours(plan, into, run, 8, cleared, unit)
 
     @piece_named(f"{name}_of_planes")
     def add_planes(plan: Any, into: Into, run: Run, planes: int, unit: Any) -> int:
@@ -187,7 +209,14 @@ def run_adder(name: str, add: Any, stored: Any, in_band: bool = False) -> Any:
             target += limit * stored(unit)
         return planes
 
-    return add_run, add_planes
+    return add_run, fill_plane, add_planes
+
+
+@inlined_piece
+def are_neighbours(into: Into, run: Run, stored: int, size: int) -> bool:
+    """Whether numbers of so many bytes, gradients and indices follow each other in memory."""
+    alone = into.planes == 1 and into.flat and into.step == stored
+    return alone and run.grad_step == stored and run.index_step == size
 
 
 @piece
@@ -220,11 +249,15 @@ def in_equal_steps(plan: Any, steps: Any) -> bool:
     return (plan.out[1] == 1 or steps[3] == columns) and (plan.out[0] == 1 or steps[2] == plan.out[1] * columns)
 
 
-def _kernel(name: str, add_run: Any, add_planes: Any, scatter_again: Any = scatter_planes) -> Any:
+def _kernel(name: str, adders: Any, scatter_again: Any = scatter_planes) -> Any:
+    add_run, fill_plane, add_planes = adders
+
     @inlined_piece
     def fill_run(plan: Any, into: Into, run: Run, cleared: int, unit: Any) -> int:
         """The gradients of a run; how many pixels are clear then, or NOTHING if one has no place."""
         number, done, size = run.windows * into.planes, 0, 4 if plan.index_code == INT32 else 8
+        if are_neighbours(into, run, plan.stored, size):
+            return fill_plane(plan, into, run, cleared, unit)
         while done < number:
             done = add_run(plan, into, run, done, cleared, unit)
             if done < number:
@@ -306,14 +339,13 @@ def _kernel(name: str, add_run: Any, add_planes: Any, scatter_again: Any = scatt
 
 
 _HALVES, _BFLOATS = (half_to_float, float_to_half), (bfloat_to_float, float_to_bfloat)
-add_numbers, add_planes_of_numbers = run_adder("add_numbers", add_number, itemsize)
-scatter_numbers = _kernel("scatter_numbers", add_numbers, add_planes_of_numbers, scatter_planes_of_numbers)
-add_to_band, add_planes_to_band = run_adder("add_to_band", add_number, itemsize, in_band=True)
+scatter_numbers = _kernel("scatter_numbers", run_adder("add_numbers", add_number, itemsize), scatter_planes_of_numbers)
+add_to_band, _, add_planes_to_band = run_adder("add_to_band", add_number, itemsize, in_band=True)
 scatter_halves, scatter_bfloats = (
-    _kernel(f"scatter_{name}", *run_adder(f"add_{name}", _summed(*both), size_of_half))
+    _kernel(f"scatter_{name}", run_adder(f"add_{name}", _summed(*both), size_of_half))
     for name, both in (("halves", _HALVES), ("bfloats", _BFLOATS))
 )
 scatter_halves_apart, scatter_bfloats_apart = (
-    _kernel(f"scatter_{name}_apart", *run_adder(f"put_{name}", _put(*bits), size_of_half))
+    _kernel(f"scatter_{name}_apart", run_adder(f"put_{name}", _put(*bits), size_of_half))
     for name, bits in (("halves", (0x7C00, 0x0200)), ("bfloats", (0x7F80, 0x0040)))
 )
