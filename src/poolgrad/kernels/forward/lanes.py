@@ -145,12 +145,21 @@ def lanes_giver(name: str, put: Any) -> Any:
     return give_out
 
 
-def few_giver(name: str, put: Any) -> Any:
+@inlined_piece
+def _follow(planes: Any, apart: int) -> bool:
+    """Whether eight planes follow each other in such steps. Where there are fewer, the last one stands for others."""
+    one, two, three = planes[1] - planes[0], planes[2] - planes[1], planes[3] - planes[2]
+    four, five, six, seven = planes[4] - planes[3], planes[5] - planes[4], planes[6] - planes[5], planes[7] - planes[6]
+    return one == two == three == four == apart and five == six == seven == apart
+
+
+def few_giver(name: str, put: Any, stored: Any) -> Any:
+    """What gives out numbers of so many bytes."""
+
     @piece_named(name)
-    def give_out(planes: Any, offset: int, size: int, source: int, step: int, n: int, edge: int, unit: Any) -> bool:
+    def give_out(planes: Any, offset: int, source: int, step: int, n: int, edge: int, unit: Any) -> bool:
         """Fewer pixels than a vector has numbers, if they are one run of memory for all eight planes; else they are but
         one behind the other in scratch. What a plane's vector has too much, the next one's is written over."""
-        far, apart = planes[7] - planes[0], planes[1] - planes[0]
         rows = turned(source, 0, step, unit)
         store(edge, 0, rows[0])
         store(edge, n, rows[1])
@@ -160,7 +169,7 @@ def few_giver(name: str, put: Any) -> Any:
         store(edge, 5 * n, rows[5])
         store(edge, 6 * n, rows[6])
         store(edge, 7 * n, rows[7])
-        if apart != n * size or far != 7 * apart:
+        if not _follow(planes, n * stored(unit)):
             return False
         for i in range(0, LANES * n, LANES):
             put(planes[0] + offset, i, load(edge, i, unit))
@@ -187,9 +196,9 @@ _give_floats, _give_pixels = lanes_giver("lanes_give_floats", store), pixels_giv
 _give_halves = lanes_giver("lanes_give_halves", store_halves)
 _give_pixels_of_halves = pixels_giver("lanes_give_pixels_of_halves", store_halves)
 _give_bfloats = lanes_giver("lanes_give_bfloats", store_bfloats)
-_give_few = few_giver("lanes_give_few", store)
-_give_few_halves = few_giver("lanes_give_few_halves", store_halves)
-_give_few_bfloats = few_giver("lanes_give_few_bfloats", store_bfloats)
+_give_few = few_giver("lanes_give_few", store, itemsize)
+_give_few_halves = few_giver("lanes_give_few_halves", store_halves, size_of_half)
+_give_few_bfloats = few_giver("lanes_give_few_bfloats", store_bfloats, size_of_half)
 _give_pixels_of_bfloats = pixels_giver("lanes_give_pixels_of_bfloats", store_bfloats)
 
 
@@ -251,16 +260,15 @@ def give_row(plan: Any, planes: Any, offset: int, source: int, n: int, edge: int
     elif plan.writing == BY_ELEMENTS:
         _scatter(plan, planes, offset, source, n, edge, unit)
     elif n < LANES:
-        size = plan.result_steps[4]
         if plan.writing == READ_FLOATS:
-            done = _give_few(planes, offset, size, source, step, n, edge, unit)
+            done = _give_few(planes, offset, source, step, n, edge, unit)
         elif plan.writing == READ_BFLOATS:
-            done = _give_few_bfloats(planes, offset, size, source, step, n, edge, unit)
+            done = _give_few_bfloats(planes, offset, source, step, n, edge, unit)
         else:
-            done = _give_few_halves(planes, offset, size, source, step, n, edge, unit)
+            done = _give_few_halves(planes, offset, source, step, n, edge, unit)
         for lane in range(0 if done else LANES):
             row = edge + lane * n * itemsize(unit)
-            store_row(planes[lane] + offset, size, plan.code, row, n, unit)
+            store_row(planes[lane] + offset, plan.result_steps[4], plan.code, row, n, unit)
     elif plan.writing == READ_FLOATS:
         _give_floats(planes, offset, source, step, n, unit)
     elif plan.writing == READ_BFLOATS:

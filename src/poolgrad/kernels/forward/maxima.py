@@ -88,9 +88,19 @@ def set_lowest(at: int, number: int, unit: Any) -> None:
         store(at, i + LANES, splat(unit))
 
 
+@inlined_piece
+def size_of_narrow_place(unit: Any) -> int:
+    return 4
+
+
+@inlined_piece
+def size_of_wide_place(unit: Any) -> int:
+    return 8
+
+
 _give_32, _give_64 = lanes_giver("give_places_32", store_places_32), lanes_giver("give_places_64", store_places_64)
-_give_few_32 = few_giver("give_few_places_32", store_places_32)
-_give_few_64 = few_giver("give_few_places_64", store_places_64)
+_give_few_32 = few_giver("give_few_places_32", store_places_32, size_of_narrow_place)
+_give_few_64 = few_giver("give_few_places_64", store_places_64, size_of_wide_place)
 _give_pixels_32 = pixels_giver("give_pixels_of_places_32", store_places_32)
 _give_pixels_64 = pixels_giver("give_pixels_of_places_64", store_places_64)
 
@@ -109,9 +119,9 @@ def give_places(plan: Any, planes: Any, offset: int, source: int, n: int, edge: 
     elif not narrow and steps == 8 and n >= LANES:
         _give_64(planes, offset, source, PIXEL, n, unit)
     elif narrow and steps == 4:
-        done = _give_few_32(planes, offset, steps, source, PIXEL, n, edge, unit)
+        done = _give_few_32(planes, offset, source, PIXEL, n, edge, unit)
     elif not narrow and steps == 8:
-        done = _give_few_64(planes, offset, steps, source, PIXEL, n, edge, unit)
+        done = _give_few_64(planes, offset, source, PIXEL, n, edge, unit)
     for lane in range(0 if done else LANES):
         for i in range(n):
             place, at = place_at(source, PIXEL * i + lane, unit), planes[lane] + offset
