@@ -20,6 +20,7 @@ from ..jit.vectors import itemsize, load, prefetch, spliced, store
 from ..record import INT32, LANES, NOTHING, READ_BFLOATS, READ_FLOATS
 from ..rows import store_row
 from ..runtime.stopping import shall_stop
+from .lanes import offset_of
 from .maxima import lowest
 from .pixels import Box, box_in_row, row_of_boxes
 
@@ -136,10 +137,10 @@ def pool_max_large_windows(
         else:
             _in_halves(plan, boxes, floats, places, unit)
         steps = plan.result_steps
-        at = result + n * steps[0] + c * steps[1] + od * steps[2] + oh * steps[3]
+        at = result + n * steps[0] + c * steps[1] + offset_of(steps, (od, oh), 0)
         store_row(at, steps[4], plan.code, floats, windows, unit)
         steps = plan.index_steps
-        at = indices + n * steps[0] + c * steps[1] + od * steps[2] + oh * steps[3]
+        at = indices + n * steps[0] + c * steps[1] + offset_of(steps, (od, oh), 0)
         for ow in range(windows):
             if plan.index_code == INT32:
                 write_i32(at, ow * steps[4], np.int32(place_at(places, ow, unit)))

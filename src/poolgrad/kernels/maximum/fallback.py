@@ -103,7 +103,7 @@ def _same_number(address: int, code: int, unit: Any) -> Any:
 
 
 def _scatterer(name: str, number_at: Any, rounds: bool) -> Any:
-    """What scatters planes of any type, or of the compute type alone: that is half as much to compile."""
+    """What scatters planes of any type, or of the compute type alone, which is less to compile."""
 
     @piece_named(f"{name}_one")
     def scatter_plane(plan: Any, source: int, pointers: int, target: int, plane: int, unit: Any) -> int:
