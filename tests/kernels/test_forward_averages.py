@@ -224,9 +224,9 @@ def test_types_and_layouts(case: Case, dtype: Any, limits: Use, planning: Planni
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("case", PLANES + DEEP, ids=str)
 def test_rows_of_channels(case: Case, dtype: Any, planning: Planning) -> None:
-    """Sums wait in scratch; channels that are whole fours of vectors, and others."""
+    """Sums wait in scratch; channels that are whole fours of vectors, whole vectors, and others."""
     planning.use(ways=["rows of channels"], bytes_per_part=1)
-    for number, channels in ((1, 32), (3, 40), (2, 8)):
+    for number, channels in ((1, 32), (3, 40), (2, 8), (1, 9), (2, 47)):
         poolgrad.set_num_threads(number)
         for layout in ("channels last", "channels last apart"):
             check(case, (2, channels), dtype, layout, layout)

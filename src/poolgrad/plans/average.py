@@ -590,8 +590,8 @@ LAID_IN_ROWS = Need[Spreading]("rows of results that are runs of memory", lambda
 TIMES: dict[str, Callable[[Spreading], float]] = {
     "touching pixels": average_times.of_touching_pixels,
     "channels last": average_times.of_channels_last,
-    "k3s1": average_times.of_usual_windows,
-    "stride 2": average_times.of_usual_windows,
+    "k3s1": average_times.of_k3s1,
+    "stride 2": average_times.of_stride_2,
     "few windows": average_times.of_few_windows,
     "small planes": average_times.of_small_planes,
     "rows": average_times.of_rows,

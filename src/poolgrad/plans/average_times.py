@@ -1,7 +1,8 @@
 """How long each way of an average's gradient takes, about, in nanoseconds: what decides between those that are legal.
 
-The numbers are fitted to the times of a thousand random calls by all their ways, on one thread and on two. What they
-say of one call may be wrong by a third; how often the best way is found, ``make bench-sweep`` tells.
+The numbers are fitted to the times of some hundred random calls by all their ways, on one thread and on two, and on two
+kinds of processors. What they say of one call may be wrong by a third; how often the best way is found, ``make
+bench-sweep`` tells.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..base.dtypes import BFLOAT16
 from ..base.windows import ADAPTIVE, FIXED, Axis
 from ..kernels.record import LANES
 
@@ -51,40 +53,49 @@ def work_of(views: Spreading, planes: float, way: str) -> Work:
 
 def of_rows(views: Spreading) -> float:
     work = work_of(views, views.number_of_planes, "rows")
-    along = 0.046 * work.columns * work.over_column if views.has_streams else 4.5 * work.windows
-    each = 5.9 + work.columns * (0.1 * work.over_row + 0.4 * views.side_by_side)
-    return 1130 + work.gradients * (11 + along) + work.rows * (each + 1.2 * work.over_row * views.has_layers)
+    along = 0.057 * work.columns * work.over_column if views.has_streams else 5.0 * work.windows
+    each = 9.6 + work.columns * (0.096 * work.over_row + 0.37 * views.side_by_side)
+    return 1020 + work.gradients * (12.4 + along) + work.rows * (each + 1.5 * work.over_row * views.has_layers)
 
 
 def of_few_windows(views: Spreading) -> float:
+    """Rows go by vectors of eight windows, the last of which is laid back: 17 columns of a stride of 2 take as long as
+    32. Halves are widened with each gradient; bfloat16 takes longer to be rounded."""
     work = work_of(views, views.number_of_planes, "few windows")
-    summed = 0.06 * work.columns * work.over_column * (work.over_row > 1)
-    each = 0.117 + 0.015 * (views.target.dtype.itemsize < views.itemsize) + 0.014 * views.has_layers
+    vectors, dtype = -(-work.windows // LANES), views.target.dtype
+    of_result = 0.28 + 0.5 * (dtype == BFLOAT16) + 0.66 * views.has_layers + 0.15 * _leaves_caches(views)
+    summed = 0.33 * work.over_column * (work.over_row > 1) + 0.22 * (dtype.itemsize < views.itemsize)
     return (
-        1140
-        + 25 * work.rows / views.axes[1].size
-        + work.gradients * (1.6 + summed)
-        + work.rows * (0.3 + each * work.columns)
+        950
+        + 14 * work.rows / views.axes[1].size
+        + work.gradients * (0.2 + vectors * summed)
+        + work.rows * (2.6 + vectors * views.axes[2].stride * of_result)
     )
 
 
-def of_usual_windows(views: Spreading) -> float:
-    return 0.82 * of_few_windows(views)
+def of_k3s1(views: Spreading) -> float:
+    return 0.66 * of_few_windows(views)
+
+
+def of_stride_2(views: Spreading) -> float:
+    return 0.91 * of_few_windows(views)
 
 
 def of_small_planes(views: Spreading) -> float:
-    """Lanes that have no plane work, too. Each part makes its tables. Eight planes at once take longer where
-    they leave the second cache or much of the memory is in no cache."""
+    """Lanes that have no plane work, too. Each part makes its tables. Eight planes at once take longer where much of the
+    memory is in no cache."""
     elements, gradients = math.prod(views.planes.spatial), math.prod(axis.out for axis in views.axes)
     work, eights = work_of(views, 1, "small planes"), -(-views.number_of_planes // LANES)
-    summed = (work.over_column > 1) * gradients * work.over_column + (work.over_row > 1) * elements * work.over_row
-    each = 50 + 0.77 * elements + 1.4 * gradients + 0.52 * summed
-    limits, at_once = views.limits, 4 * LANES * (elements + gradients)
-    if at_once >= 2 * limits.second_cache:
-        each *= 1.4
-    elif views.bytes_in_all >= limits.last_cache // 2:
-        each *= 1.3
-    return 640 + 0.47 * (elements + gradients) + -(-eights // views.parts(eights, "small planes")) * each
+    summed = 0.35 * (work.over_column > 1) * gradients * work.over_column
+    summed += 0.49 * (work.over_row > 1) * elements * work.over_row
+    halves = views.target.dtype.itemsize < views.itemsize
+    of_result = 0.51 + 0.4 * (views.target.dtype == BFLOAT16) + (0.4 if halves else 0.56) * _leaves_caches(views)
+    each = 32 + elements * of_result + 1.5 * gradients + summed
+    return 840 + 0.9 * (elements + gradients) + -(-eights // views.parts(eights, "small planes")) * each
+
+
+def _leaves_caches(views: Spreading) -> bool:
+    return views.bytes_in_all > views.limits.last_cache // 2
 
 
 def of_touching_pixels(views: Spreading) -> float:
@@ -95,16 +106,16 @@ def of_touching_pixels(views: Spreading) -> float:
     width, limits = work.columns / work.windows, views.limits
     far = width * channels * views.itemsize >= limits.first_cache or views.bytes_in_all > 2 * limits.second_cache
     leaves = far and width > 4 and channels > 64 and views.itemsize == views.target.dtype.itemsize
-    return 430 + work.rows * (17.5 + 4.9 * work.windows + (0.86 if leaves else 0.64) * work.columns * vectors)
+    return 445 + work.rows * (24 + 4.9 * work.windows + (0.86 if leaves else 0.55) * work.columns * vectors)
 
 
 def of_channels_last(views: Spreading) -> float:
     vectors = _vectors(views)
     work = work_of(views, views.number_of_planes / views.planes.shape[1], "channels last")
-    summed = 0.79 * work.windows * vectors * work.over_column
+    summed = 0.84 * work.windows * vectors * work.over_column
     if views.axes[2].rule == ADAPTIVE:
-        summed += 4.8 * work.columns
-    return 370 + work.gradients * summed + work.rows * (41 + work.columns * (1.4 + 0.8 * vectors * work.over_row))
+        summed += 3.2 * work.columns
+    return 380 + work.gradients * summed + work.rows * (60 + work.columns * (1.3 + 0.82 * vectors * work.over_row))
 
 
 def _vectors(views: Spreading) -> int:

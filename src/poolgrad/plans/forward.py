@@ -33,10 +33,6 @@ LONG_STREAM = 96
 ROWS_SHARED = 16
 # Rows of a plane that is pooled as a whole: what each of them gives is kept in scratch.
 MOST_ROWS_OF_A_PLANE = 2**14
-# Maxima of planes with rows as wide are found faster one plane after the other than eight rows at a time, within the
-# caches: 258 x 259 floats take 0.8 of the time, one plane of 56 x 56 x 59 halves 0.7, 40 x 40 and 30 x 31 as long, and
-# 11 x 10 x 11 1.5 times as long; beyond the caches 175 x 175 1.4 times.
-WIDE_PLANE = 48
 # From so many pixels of a window on, of so many channels, whole rows of channels are read one after the other. With 8
 # to 48 channels it takes 0.95 to 1.4 times as long.
 MANY_PIXELS, MANY_CHANNELS = 16, 64
@@ -198,6 +194,7 @@ def _describe(pooling: Pooling, record: Record) -> None:
 def _move_pixels(record: Record, pooling: Pooling) -> None:
     """Channels that lie side by side go in and out as vectors."""
     record["pixel"], record["reading"], record["writing"] = LANES, pooling.moves, pooling.moves
+    record["stored"] = pooling.sizes[0]
 
 
 def _book_channels_last(pooling: Pooling, record: Record) -> Booking:
@@ -206,7 +203,6 @@ def _book_channels_last(pooling: Pooling, record: Record) -> Booking:
     source, (batch, channels), limits = pooling.tensors[0], pooling.planes[0].shape[:2], pooling.limits
     dense = all(of.steps[4] == channels * size for of, size in zip(pooling.planes, pooling.sizes, strict=True))
     record["side_by_side"] = dense and pooling.axes[2].stride == 1 and record["vectors"] == 1
-    record["stored"] = pooling.sizes[0]
     record["streaming"] = record["vectors"] == 2 and _writes_lines(pooling)
     large = source.dtype.nbytes(source.count) >= 4 * limits.second_cache
     if large and pooling.planes[0].steps[4] >= limits.long_pixel:
@@ -218,11 +214,7 @@ def _book_rows_of_channels(pooling: Pooling, record: Record) -> Booking:
     """All channels of a row of a window together: their sums, and those of a layer."""
     _move_pixels(record, pooling)
     batch, channels = pooling.planes[0].shape[:2]
-    return Booking("pool_average_pixel_rows", batch * pooling.rows_of_windows, 2 * channels)
-
-
-def _are_vectors_side_by_side(pooling: Pooling) -> bool:
-    return pooling.channels_side_by_side and pooling.planes[0].shape[1] % LANES == 0
+    return Booking("pool_average_pixel_rows", batch * pooling.rows_of_windows, 2 * (channels + LANES))
 
 
 def _writes_lines(pooling: Pooling) -> bool:
@@ -456,6 +448,7 @@ TIMES = {
     "along rows": forward_times.of_along_rows,
     "large windows": forward_times.of_large_windows,
     "lanes": forward_times.of_lanes,
+    "whole planes": forward_times.of_whole_planes,
 }
 NO_EMPTY_WINDOWS = Need[Pooling]("an element in every window", lambda p: not p.has_empty_windows)
 SMALL_DIVISORS = Need[Pooling]("divisors that the compute type holds", lambda p: not p.large_divisors)
@@ -482,12 +475,7 @@ WAYS: tuple[Way[Pooling], ...] = (
                 lambda p: p.axes[0].size * p.axes[1].size <= MOST_ROWS_OF_A_PLANE,
             ),
         ),
-        pays=(
-            Need(
-                f"averages, or planes of less than {WIDE_PLANE} columns or beyond the caches",
-                lambda p: p.averages or p.axes[2].size < WIDE_PLANE or p.bytes_in_all >= p.limits.last_cache // 2,
-            ),
-        ),
+        pays=_if_quickest("whole planes"),
         book=_book_whole_planes,
     ),
     Way(
@@ -495,7 +483,7 @@ WAYS: tuple[Way[Pooling], ...] = (
         legal=(
             Need("averages", lambda p: p.averages),
             SMALL_DIVISORS,
-            Need(f"a multiple of {LANES} channels side by side", _are_vectors_side_by_side),
+            Need(f"at least {LANES} channels side by side", lambda p: p.has_pixels),
             NO_EMPTY_WINDOWS,
         ),
         pays=(

@@ -1,7 +1,7 @@
 """How long each way of a forward pass takes, about, in nanoseconds: what decides between those that are legal.
 
-The numbers are fitted to the times of a thousand random calls by all their ways. What they say of one call may be wrong
-by a third; how often the best way is found, ``make bench-sweep`` tells.
+The numbers are fitted to the times of some thousand random calls by all their ways, on two kinds of processors. What
+they say of one call may be wrong by a third; how often the best way is found, ``make bench-sweep`` tells.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def of_lanes(pooling: Pooling) -> float:
     With more channels what is left of a cache line is read once more: from memory that takes longer."""
     channels, work = pooling.planes[0].shape[1], work_of(pooling, pooling.groups, "lanes")
     if pooling.averages:
-        begun, taken, each, looked, joined = 21.5, 0.7, 1.5, 0.2, 0.23
+        begun, taken, each, looked, joined, given, window = 17.0, 0.73, 1.8, 0.22, 0.23, 30.0, 1.8
     else:
-        begun, taken, each, looked, joined = 27.0, 0.35, 0.0, 1.16, 1.25
-    taken = taken if pooling.has_pixels or pooling.has_runs else 11.0
+        begun, taken, each, looked, joined, given, window = 20.0, 0.34, 0.0, 1.13, 1.2, 42.0, 4.7
+    taken = taken if pooling.has_pixels or pooling.has_runs else 12.5
     row = begun + taken * work.columns + work.windows * (each + looked * work.along)
-    time = 100 + work.made * row + work.rows * (32 + work.windows * (1.8 + joined * work.across))
+    time = 100 + work.made * row + work.rows * (given + work.windows * (window + joined * work.across))
     far = pooling.bytes_in_all >= 4 * pooling.limits.second_cache
-    again = pooling.has_pixels and channels > LANES and far
+    again = pooling.averages and pooling.has_pixels and channels > LANES and far
     return 1.55 * time if again else time
 
 
@@ -66,10 +66,10 @@ def of_along_rows(pooling: Pooling) -> float:
     work = work_of(pooling, pooling.number_of_planes, "along rows")
     neighbours = columns.rule == FIXED and columns.stride == 1
     if pooling.averages:
-        begun, each, looked, joined, given, table = 21.0, 1.9, 0.0 if neighbours else 0.73, 0.5, 25.0, 3.0
+        begun, each, looked, joined, given, table = 18.0, 1.5, 0.0 if neighbours else 0.99, 0.5, 38.0, 3.0
     else:
-        begun, each, looked, joined, given, table = 18.0, 0.05, 0.42 if neighbours else 1.62, 2.0, 44.0, 0.0
-    taken = 0.02 if pooling.has_runs else 0.25
+        begun, each, looked, joined, given, table = 20.0, 0.05, 0.35 if neighbours else 1.65, 1.9, 44.0, 0.0
+    taken = 0.02 if pooling.has_runs else 0.4 if pooling.averages else 0.25
     row = begun + taken * work.columns + vectors * (each + looked * work.along)
     return 300 + table * work.windows + work.made * row + work.rows * (given + vectors * joined * work.across)
 
@@ -77,11 +77,19 @@ def of_along_rows(pooling: Pooling) -> float:
 def of_large_windows(pooling: Pooling) -> float:
     work = work_of(pooling, pooling.number_of_planes, "large windows")
     vectors = -(-work.along // LANES)
-    return work.rows * (38 + work.windows * (14 + work.across * ((1.1 if vectors > 1 else 0.5) + 0.78 * vectors)))
+    return work.rows * (38 + work.windows * (16 + work.across * ((0.93 if vectors > 1 else 0.65) + 0.72 * vectors)))
+
+
+def of_whole_planes(pooling: Pooling) -> float:
+    """Eight rows at a time, four columns of them; what these give once more."""
+    depth, rows, columns = (axis.size for axis in pooling.axes)
+    planes = pooling.number_of_planes / pooling.parts(pooling.number_of_planes, "whole planes") / LANES
+    first, again = planes * depth * rows * -(-columns // 4), planes * depth * -(-rows // 4)
+    return 700 + (2.8 if pooling.averages else 4.5) * first + 4.2 * again
 
 
 def of_channels_last(pooling: Pooling) -> float:
-    """Four vectors of channels at once, or one, which takes longer to sum if it is of halves. Windows with a stride of
+    """Four vectors of channels at once, or one, which takes longer if it is of halves. Windows with a stride of
     1 are as good as channels where there are no places."""
     channels, columns = pooling.planes[0].shape[1], pooling.axes[2]
     work = work_of(pooling, pooling.planes[0].shape[0], "channels last")
@@ -91,10 +99,10 @@ def of_channels_last(pooling: Pooling) -> float:
     fours = channels // (4 * LANES)
     single: float = -(-(channels - fours * 4 * LANES) // LANES)
     if pooling.averages:
-        four, one, looked, alone, row, given = 4.0, 3.0, 1.4, 0.33, 0.55, 35.0
-        single *= 1 if pooling.moves == READ_FLOATS else 1.25
+        four, one, looked, alone, row, given, of_halves = 3.6, 2.1, 0.99, 0.32, 0.53, 30.0, 1.93
     else:
-        four, one, looked, alone, row, given = 9.2, 1.85, 3.7, 0.93, 1.2, 70.0
+        four, one, looked, alone, row, given, of_halves = 8.5, 1.6, 1.8, 0.9, 0.84, 48.0, 1.19
+    single *= 1 if pooling.moves == READ_FLOATS else of_halves
     held = work.along * work.across
     window = fours * (four + looked * held) + single * (one + alone * held) + (fours + single) * row * work.across
     return 500 + work.rows * (given + windows * window)

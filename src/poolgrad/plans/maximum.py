@@ -388,7 +388,13 @@ def _touches(s: Scattering) -> bool:
 
 def _book_touching(s: Scattering, record: Record) -> Booking:
     record["followed"] = s.source.is_dense and s.where.is_dense
+    record["streaming"] = s.streaming and _has_whole_sixteens(s)  # else it takes up to three times as long
     return Booking(f"max_touching_{s.windows[2].stride}", s.count)
+
+
+def _has_whole_sixteens(s: Scattering) -> bool:
+    """Whether rows of the result are multiples of 16 bytes."""
+    return s.windows[2].size * s.itemsize % 16 == 0
 
 
 def _book_pairs(s: Scattering, record: Record) -> Booking:
@@ -597,7 +603,7 @@ WAYS: tuple[Way[Scattering], ...] = (
             # Vectors that lie in two cache lines are slow where no cache holds these: 1.1 to 1.5 times a scatter.
             Need(
                 "rows of whole multiples of 16 bytes, or no more than three quarters of the last cache",
-                lambda s: s.windows[2].size * s.itemsize % 16 == 0 or 4 * s.traffic <= 3 * s.limits.last_cache,
+                lambda s: _has_whole_sixteens(s) or 4 * s.traffic <= 3 * s.limits.last_cache,
             ),
         ),
         book=_book_touching,

@@ -46,20 +46,24 @@ def _window_pooler(name: str, take: Any, put: Any) -> Any:
 
     @piece_named(name)
     def pool(plan: Any, box: Box, target: int, sums: int, by: Any, unit: Any) -> None:
-        channels, in_fours = plan.channels, plan.channels - plan.channels % FOUR
+        channels = plan.channels
+        in_fours, in_vectors = channels - channels % FOUR, channels - channels % LANES
+        left, last = in_vectors < channels, channels - LANES  # the last vector is laid back, but not its sums
         for d in range(box.layers):
-            layer = sums if d == 0 else sums + channels * itemsize(unit)
+            layer = sums if d == 0 else sums + (channels + LANES) * itemsize(unit)
             for h in range(box.rows):
                 at = box.first + d * box.layer_step + h * box.row_step
                 for c in range(0, in_fours, FOUR):
                     add_fours(box, at, layer, c, h == 0, unit)
-                for c in range(in_fours, channels, LANES):
+                for c in range(in_fours, in_vectors, LANES):
                     add_row(box, at, layer, c, h == 0, unit)
+                if left:
+                    add_row(box, at + (last - in_vectors) * box.stored, layer, in_vectors, h == 0, unit)
             if d > 0:
                 for c in range(0, channels, LANES):
                     store(sums, c, add(load(sums, c, unit), load(layer, c, unit)))
         for c in range(0, channels, LANES):  # adding +0.0 makes sums begin there
-            put(target, c, divide(add(load(sums, c, unit), splat(unit)), by))
+            put(target, min(c, last), divide(add(load(sums, c, unit), splat(unit)), by))
 
     return pool
 
