@@ -35,7 +35,12 @@ def test_no_caches_are_known_where_nothing_is_told(tmp_path: Path) -> None:
 
 def test_limits_follow_the_caches() -> None:
     limits = Limits(second_cache=1 << 18, last_cache=1 << 22)
-    assert (limits.part_budget, limits.stream_from) == (1 << 18, 1 << 22)
+    assert (limits.part_budget, limits.stream_from, limits.stream_averages_from) == (1 << 18, 1 << 22, 1 << 22)
     assert limits.budget(1) == 1 << 18
     assert limits.budget(1 << 10) == limits.total_budget >> 10
     assert isinstance(machine_limits(), Limits)
+
+
+def test_no_cache_is_large_enough_for_averages_of_any_size() -> None:
+    limits = Limits(last_cache=1 << 28)
+    assert limits.stream_from == 1 << 28 > limits.stream_averages_from == limits.most_of_averages

@@ -126,7 +126,7 @@ class Spreading:
 
     @cached_property
     def streaming(self) -> bool:
-        return self.target.dtype.nbytes(self.target.count) >= self.limits.stream_from
+        return self.target.dtype.nbytes(self.target.count) >= self.limits.stream_averages_from
 
     @cached_property
     def bytes_in_all(self) -> int:
@@ -251,7 +251,7 @@ def _book_whole_planes(views: Spreading, record: Record) -> Booking:
     if record["grad_steps"][0][1] != source.dtype.itemsize:
         record["reading"] = codes.BY_ELEMENTS
     # Next to nothing is read, so caches hold more of the result: up to twice their size stores past them take longer.
-    record["streaming"] = target.dtype.nbytes(target.count) >= 2 * views.limits.stream_from
+    record["streaming"] = target.dtype.nbytes(target.count) >= 2 * views.limits.stream_averages_from
     record["tile"], record["chunk"] = math.prod(planes.spatial), PLANES_AT_ONCE
     return Booking("average_whole_planes", source.count, 2 * PLANES_AT_ONCE + LANES, PLANES_AT_ONCE)
 
@@ -317,7 +317,7 @@ def _in_one_pass(
         if not views.has_layers:
             return _in_rows(kernel + odd, views, record, scratch(views)[1], 0)
         # Stores that miss the caches wait longer here: those past them pay from half the size on.
-        record["streaming"] = views.bytes_in_all >= views.limits.stream_from // 2
+        record["streaming"] = views.bytes_in_all >= views.limits.stream_averages_from // 2
         record["joined"] = views.axes[2].stride == 1 and views.axes[2].size >= views.limits.joined_from
         return _in_layers(kernel.replace("average", "average_layers") + odd, views, record, scratch(views)[1], 0)
 
@@ -359,7 +359,7 @@ def _in_rows(kernel: str, views: Spreading, record: Record, floats: int, integer
     """Rows of the result, without layers. With strides of 1 as much is read as is written: if both together leave the
     caches, stores past them save a fifth to a half."""
     bytes_that_stay = views.bytes_in_all if views.axes[2].stride == 1 else views.target.dtype.nbytes(views.target.count)
-    record["streaming"] = bytes_that_stay >= views.limits.stream_from
+    record["streaming"] = bytes_that_stay >= views.limits.stream_averages_from
     record["kept"] = _kept(views, views.parts(views.rows, "")) if record["streaming"] else 0
     return Booking(kernel, views.rows, floats, integers)
 
@@ -368,7 +368,7 @@ def _kept(views: Spreading, parts: int) -> int:
     """How many rows each part writes into the caches before it writes past them."""
     target, limits = views.target, views.limits
     read, written = (tensor.dtype.nbytes(tensor.count) for tensor in (views.source, target))
-    if read * (LITTLE_READ if parts > 1 else LITTLE_READ_ALONE) > written or written >= 2 * limits.stream_from:
+    if read * (LITTLE_READ if parts > 1 else LITTLE_READ_ALONE) > written or written >= 2 * limits.stream_averages_from:
         return 0
     return min(limits.kept_by_part, limits.kept_in_all // parts) // target.dtype.nbytes(views.axes[2].size)
 

@@ -82,8 +82,8 @@ def of_stride_2(views: Spreading) -> float:
 
 
 def of_small_planes(views: Spreading) -> float:
-    """Lanes that have no plane work, too. Each part makes its tables. Eight planes at once take longer where much of the
-    memory is in no cache."""
+    """Lanes that have no plane work, too. Each part makes its tables. Eight planes at once take longer where much of
+    the memory is in no cache."""
     elements, gradients = math.prod(views.planes.spatial), math.prod(axis.out for axis in views.axes)
     work, eights = work_of(views, 1, "small planes"), -(-views.number_of_planes // LANES)
     summed = 0.35 * (work.over_column > 1) * gradients * work.over_column
@@ -95,7 +95,7 @@ def of_small_planes(views: Spreading) -> float:
 
 
 def _leaves_caches(views: Spreading) -> bool:
-    return views.bytes_in_all > views.limits.last_cache // 2
+    return views.bytes_in_all > views.limits.stream_averages_from // 2
 
 
 def of_touching_pixels(views: Spreading) -> float:
