@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .operator import Operator
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+MOST_SHOWN = 8  # more numbers side by side than any legal call has
 Products = frozenset[Product]
 
 
@@ -34,7 +35,11 @@ def joined(names: Iterable[str]) -> str:
 
 
 def shown(values: tuple[int, ...]) -> str:
-    return "(" + ", ".join(map(number_text, values)) + ")"
+    """'(1, 2, 3)'; of many numbers the first few, and how many there are."""
+    texts = list(map(number_text, values[:MOST_SHOWN]))
+    if len(values) > MOST_SHOWN:
+        texts.append(f"... {len(values)} numbers")
+    return f"({', '.join(texts)})"
 
 
 def number_text(number: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator as python_operators
+import reprlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, SupportsIndex
@@ -20,6 +21,7 @@ from ..base.errors import AclnnError
 from ..base.products import ANY, Product, find_product
 from ..base.status import ACLNN_ERR_PARAM_INVALID
 from ..base.tensor import Tensor, contiguous_strides, retyped
+from ..contract.checks import MOST_SHOWN, number_text
 from ..contract.engine import Call, Value, enforce
 from ..contract.operator import Operator
 from ..contract.overlap import MEMORY_CHECKS
@@ -36,6 +38,7 @@ Ints = SupportsIndex | Sequence[SupportsIndex]
 Options = tuple[str | None, str | None, str | None]  # product, data_format, index_dtype
 # Enough for any mistake that deserves the contract's answer about lengths.
 MOST_VALUES = 1000
+_LONGEST_TEXT = 80  # of what is no number
 
 
 class _Known:
@@ -190,7 +193,7 @@ def described(
     """A call as the contract sees it, which has not judged it yet, and its arrays by documented names."""
     product, data_format, index_dtype = options
     if data_format is not None and not isinstance(data_format, str):
-        raise TypeError(f"data_format must be a string such as 'NCHW' or 'NHWC', got {data_format!r}.")
+        raise TypeError(f"data_format must be a string such as 'NCHW' or 'NHWC', got {_seen(data_format)}.")
     format = data_format or operator.default_format
     values = described_numbers(operator, numbers)
     wanted = ANY if product is None else find_product(product)
@@ -306,7 +309,7 @@ def _int(value: Any, name: str) -> int:
     try:
         return python_operators.index(value)
     except TypeError:
-        raise TypeError(f"{name} must be an integer, got {value!r}.") from None
+        raise TypeError(f"{name} must be an integer, got {_seen(value)}.") from None
 
 
 def _is_one(value: Any) -> bool:
@@ -321,11 +324,35 @@ def _ints(value: Any, name: str) -> tuple[int, ...] | None:
         return (_int(value, name),)
     strange = isinstance(value, str | bytes | dict) or not hasattr(value, "__len__")
     if strange or not hasattr(value, "__getitem__") or len(value) > MOST_VALUES:
-        raise TypeError(f"{name} must be an integer or a sequence of integers, got {value!r}.")
+        raise TypeError(
+            f"{name} must be an integer or a sequence of integers, at most {MOST_VALUES}, got {_seen(value)}."
+        )
     return tuple(_int(value[i], name) for i in range(len(value)))
 
 
 def _flag(value: Any, name: str) -> bool:
     if isinstance(value, bool | np.bool_) or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
-    raise TypeError(f"{name} must be True or False, got {value!r}.")
+    raise TypeError(f"{name} must be True or False, got {_seen(value)}.")
+
+
+class _Short(reprlib.Repr):
+    """Texts of a length that a message can have, of values of any kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxtuple, self.maxlist = 2, MOST_SHOWN, MOST_SHOWN
+        self.maxstring = self.maxother = _LONGEST_TEXT
+
+    def repr_int(self, x: int, level: int) -> str:
+        return number_text(x)
+
+
+_SHORT = _Short()
+
+
+def _seen(value: Any) -> str:
+    """What came, for a message: of a long sequence the first few, and how many there are."""
+    text = _SHORT.repr(value)
+    is_cut = type(value) in (tuple, list) and len(value) > MOST_SHOWN
+    return f"{text[:-1]} {len(value)} values{text[-1]}" if is_cut else text
