@@ -161,7 +161,7 @@ def _call(
     if count is None:
         count = threads.count_beside(sys.modules["torch"]) if adapters.is_torch(arrays[0]) else threads.count
     judged, found = described(operator, arrays, numbers, options, out)
-    prepared = prepared_call(operator, judged.product, judged.values, count)
+    prepared = prepared_call(operator, judged.product, judged.values, count, judged.hint)
     plan = prepared.plan
     owner = found[operator.inputs[0].name].owner
     make_results = tuple(adapters.maker_of(owner, plan.call.tensor(p)) for p in operator.outputs)
@@ -214,7 +214,16 @@ def described(
             if _is_shape(p, given[p]):
                 values[p.name] = of_shape(given[p], p, leader)
         _describe_results(operator, wanted, values, index_dtype)
-    return Call(operator, wanted, values), found
+    hints = (hint_of_shape(p, found[p.name].tensor) for p in operator.inputs if p.name in found and not p.read)
+    return Call(operator, wanted, values, hint=" ".join(filter(None, hints))), found
+
+
+def hint_of_shape(parameter: Parameter, array: Tensor) -> str:
+    """What to say of an array of one axis, which is never pooled: its numbers may have been meant as a shape."""
+    if array.rank != 1:
+        return ""
+    name = parameter.python_name
+    return f"{name} was taken as an array of shape {array.shape}; give a shape as tuple({name})."
 
 
 def _refuse_contradiction(
@@ -261,7 +270,11 @@ def _is_shape(parameter: Parameter, value: Any) -> bool:
 
 def of_shape(sizes: Any, parameter: Parameter, like: Tensor) -> Tensor:
     """A contiguous tensor of that shape, else like another one."""
-    shape = tuple(_int(size, f"each size of {parameter.python_name}") for size in sizes)
+    name = parameter.python_name
+    try:
+        shape = tuple(_int(size, f"each size of {name}") for size in sizes)
+    except TypeError as error:
+        raise TypeError(f"{error} Tuples and lists are shapes; give an array as numpy.asarray({name}).") from None
     return Tensor(like.dtype, shape, contiguous_strides(shape, like.dtype.itemsize), like.format)
 
 
