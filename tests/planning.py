@@ -41,8 +41,8 @@ class Planning:
     def kernels(self) -> list[str]:
         return [made.kernel for made in self.plans]
 
-    def prepare(self, operator: Any, product: Any, values: Mapping[str, Any], threads: int) -> Plan:
-        made = prepare(operator, product, values, threads, self.limits)
+    def prepare(self, operator: Any, product: Any, values: Mapping[str, Any], threads: int, *, hint: str = "") -> Plan:
+        made = prepare(operator, product, values, threads, self.limits, hint=hint)
         if made.choice is not None:
             made = prepare(operator, product, values, threads, self.limits, self._way(made))
         self.plans.append(made)

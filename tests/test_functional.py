@@ -60,6 +60,7 @@ REFUSED: list[tuple[str, Any, int, str]] = [
     ("a shape beyond 64 bits", lambda: average(x=(2, 3, 8, 2**64)), 161002, "self"),
     ("a shape of 2**80 elements", lambda: average(x=(2**20,) * 4), 161002, "gradOutput"),
     ("a negative shape", lambda: average(x=(2, 3, -8, 8)), 161002, "self"),
+    ("a negative shape beside out", lambda: maximum(x=(2, 3, -8, 8), out=np.empty_like(X)), 161002, "self"),
     ("a scalar array", lambda: average(grad=np.zeros((), np.float32)), 161002, "gradOutput"),
     ("integers", lambda: average(grad=GRAD.astype(np.int32)), 161002, "gradOutput"),
     ("swapped bytes", lambda: average(grad=GRAD.astype(">f4")), 161002, "gradOutput"),
@@ -862,10 +863,13 @@ def test_windows_beyond_64_bits_are_the_kernels_fault() -> None:
 
 @pytest.mark.parametrize("size", [0, (0, 2), (2, 0), -1])
 @pytest.mark.parametrize("function", [poolgrad.adaptive_avg_pool2d, poolgrad.adaptive_max_pool2d])
-def test_a_result_that_nobody_gave_is_not_blamed_for_its_size(function: Any, size: Any) -> None:
-    with pytest.raises(AclnnError, match=r"outputSize \(output_size\): expected values greater than 0") as caught:
-        function(X, size)
-    assert (caught.value.status, caught.value.parameter) == (161002, "outputSize")
+def test_no_result_is_blamed_for_an_output_size(function: Any, size: Any) -> None:
+    values = np.empty((2, 3, 2, 2), np.float32)
+    given = values if function is poolgrad.adaptive_avg_pool2d else (values, np.empty(values.shape, np.int64))
+    for out in (None, given):
+        with pytest.raises(AclnnError, match=r"outputSize \(output_size\): expected values greater than 0") as caught:
+            function(X, size, out=out)
+        assert (caught.value.status, caught.value.parameter) == (161002, "outputSize")
 
 
 def test_what_looks_like_a_shape_is_called_one() -> None:

@@ -30,7 +30,7 @@ from .kernels.record import GROUP
 from .operators import REGISTRY
 from .run import elsewhere
 from .run.bad_indices import index_outside, mask_error, outside_window
-from .run.calls import Ints, described_numbers, of_shape
+from .run.calls import Ints, described_numbers, hint_of_shape, of_shape
 
 Array = NDArray[Any]
 
@@ -158,14 +158,18 @@ def _call(numbers: tuple[Any, ...], x: Any, product: str | None, name: str, arra
     given = None if array is None else describe(array, name, format)
     values |= dict.fromkeys((p.name for p in _OPERATOR.tensors), None)
     values[where] = None if given is None else given.tensor
+    hint = ""
     if x is not None:
-        shape = x if isinstance(x, tuple | list) else describe(x, "x", format).tensor.shape
+        shape = x
+        if not isinstance(x, tuple | list):
+            like = describe(x, "x", format).tensor
+            shape, hint = like.shape, hint_of_shape(source, like)
         tensor = of_shape(shape, source, Tensor(FLOAT32, (), (), format))
         values |= {by_role[role].name: tensor for role in (Role.INPUT, Role.RESULT)}
         values[by_role[Role.GRADIENT].name] = maxima_and_mask(Call(_OPERATOR, wanted, values))[0]
     addresses = {} if given is None else {where: given.address}
     memory = adapters.as_numpy(array, name) if given and in_memory else np.empty(0)
-    return Call(_OPERATOR, wanted, values, addresses), memory
+    return Call(_OPERATOR, wanted, values, addresses, hint=hint), memory
 
 
 def _without_mask(operator: Operator) -> tuple[Check, ...]:

@@ -16,6 +16,7 @@ from poolgrad.base.status import name_of
 from poolgrad.base.tensor import Tensor, contiguous_strides
 from poolgrad.contract.engine import BadHandle, Value, prepare
 from poolgrad.contract.operator import Operator
+from poolgrad.contract.parameters import Role
 from poolgrad.operators import REGISTRY
 
 EACH_DOCUMENT = pytest.mark.parametrize("document", DOCUMENTS.values(), ids=lambda document: document.name)
@@ -147,6 +148,21 @@ def test_the_tensor_that_differs_is_to_blame(document: Document, what: str, odd:
     with pytest.raises(AclnnError) as caught:
         judge(document.name, NO_PRODUCT, changed(document.legal, {odd: {what: other}}))
     assert caught.value.parameter == odd
+
+
+GRADIENTS = [operator for operator in REGISTRY.values() if operator.is_gradient]
+
+
+@pytest.mark.parametrize("operator", GRADIENTS, ids=lambda o: o.name)
+@pytest.mark.parametrize("role", [Role.INPUT, Role.RESULT])
+def test_a_negative_size_is_to_blame_and_no_tensor_without_one(operator: Operator, role: Role) -> None:
+    """Whether its own row comes first or the one about shapes that agree."""
+    odd = operator.by_role[role].name
+    legal = LEGAL[operator.name]
+    batch, *others, _, last = legal[odd].shape
+    with pytest.raises(AclnnError, match=f"{odd}.*: expected .*; got .*-4.*") as caught:
+        judge(operator.name, NO_PRODUCT, changed(legal, {odd: {"shape": (batch, *others, -4, last)}}))
+    assert (caught.value.parameter, caught.value.status) == (odd, 161002)
 
 
 @pytest.mark.parametrize("operator", REGISTRY)

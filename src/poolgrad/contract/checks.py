@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .operator import Operator
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+MOST_SHOWN = 8  # more numbers side by side than any legal call has
 Products = frozenset[Product]
 
 
@@ -34,7 +35,11 @@ def joined(names: Iterable[str]) -> str:
 
 
 def shown(values: tuple[int, ...]) -> str:
-    return "(" + ", ".join(map(number_text, values)) + ")"
+    """'(1, 2, 3)'; of many numbers the first few, and how many there are."""
+    texts = list(map(number_text, values[:MOST_SHOWN]))
+    if len(values) > MOST_SHOWN:
+        texts.append(f"... {len(values)} numbers")
+    return f"({', '.join(texts)})"
 
 
 def number_text(number: int) -> str:
@@ -280,14 +285,19 @@ def same(what: str, one_of: Parameter, like: Parameter, *, on: Products = EVERYW
         return Broken(first, f"the {what} of {second}, {other}", str(one), change)
 
     def blames_second(call: Call) -> bool:
-        """All tensors share one type and one format, so the odd one is to blame; else the output, if one of the two
-        is: its shape is not given, but follows. Of two outputs the one that the call does not give such a shape, and
-        if that is neither or both, the later one: it follows the other."""
+        """All tensors share one type and one format, so the odd one is to blame. Of shapes the one with a negative size
+        is, which nothing can agree with; else the output, if one of the two is: its shape is not given, but follows. Of
+        two outputs the one that the call does not give such a shape, and if that is neither or both, the later one: it
+        follows the other."""
         if what in ("dtype", "format"):
             rest = [read[what](call.tensor(p.name)) for p in call.operator.tensors if p.name not in (first, second)]
             for_first, for_second = (rest.count(read[what](call.tensor(name))) for name in (first, second))
             if for_first != for_second:
                 return for_first > for_second
+        if what == "shape":
+            one, other = (min(call.tensor(p).shape, default=0) < 0 for p in (one_of, like))
+            if one != other:
+                return other
         if what == "shape" and like.output and one_of.output:
             wanted = dict(zip(call.operator.outputs, call.operator.results(call), strict=True))
             one, other = (call.tensor(p).shape == wanted[p].shape for p in (one_of, like))

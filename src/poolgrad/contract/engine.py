@@ -60,6 +60,8 @@ class Call:
     values: Mapping[str, Value]
     # Where the tensors' first elements are; known only when the call runs.
     addresses: Mapping[str, int] = field(default_factory=dict)
+    # What a message says besides: that an argument may have been meant otherwise, as only a door can know.
+    hint: str = field(default="", kw_only=True)
 
     @property
     def product_name(self) -> str | None:
@@ -133,7 +135,7 @@ def refusal(call: Call, check: Check, broken: Broken) -> AclnnError:
     alias = f" ({parameter.python_name})" if parameter and parameter.python_name != parameter.name else ""
     return AclnnError(
         f"{call.operator.name}: {broken.parameter}{alias}: expected {broken.expected}; got {broken.got}. "
-        f"{broken.change} "
+        f"{broken.change} {call.hint and f'{call.hint} '}"
         f"[{check.status} {status.name_of(check.status)}{on}; rule {check.key}: {check.says}; source: {check.source}]",
         status=check.status,
         operator=call.operator.name,
@@ -149,11 +151,12 @@ def prepare(
     threads: int,
     limits: Limits | None = None,
     way: str = "",
+    hint: str = "",
 ) -> Plan:
     """Check a call and plan it; ``AclnnError`` for the first broken row. Touches no tensor memory.
 
     Limits are those of the machine, and the way is the fastest one, unless others are asked for.
     """
-    call = Call(operator, product, values)
+    call = Call(operator, product, values, hint=hint)
     enforce(call, operator.checks)
     return operator.planner(call, threads, limits, way)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator as python_operators
+import reprlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, SupportsIndex
@@ -20,6 +21,7 @@ from ..base.errors import AclnnError
 from ..base.products import ANY, Product, find_product
 from ..base.status import ACLNN_ERR_PARAM_INVALID
 from ..base.tensor import Tensor, contiguous_strides, retyped
+from ..contract.checks import MOST_SHOWN, number_text
 from ..contract.engine import Call, Value, enforce
 from ..contract.operator import Operator
 from ..contract.overlap import MEMORY_CHECKS
@@ -36,6 +38,7 @@ Ints = SupportsIndex | Sequence[SupportsIndex]
 Options = tuple[str | None, str | None, str | None]  # product, data_format, index_dtype
 # Enough for any mistake that deserves the contract's answer about lengths.
 MOST_VALUES = 1000
+_LONGEST_TEXT = 80  # of what is no number
 
 
 class _Known:
@@ -158,7 +161,7 @@ def _call(
     if count is None:
         count = threads.count_beside(sys.modules["torch"]) if adapters.is_torch(arrays[0]) else threads.count
     judged, found = described(operator, arrays, numbers, options, out)
-    prepared = prepared_call(operator, judged.product, judged.values, count)
+    prepared = prepared_call(operator, judged.product, judged.values, count, judged.hint)
     plan = prepared.plan
     owner = found[operator.inputs[0].name].owner
     make_results = tuple(adapters.maker_of(owner, plan.call.tensor(p)) for p in operator.outputs)
@@ -190,7 +193,7 @@ def described(
     """A call as the contract sees it, which has not judged it yet, and its arrays by documented names."""
     product, data_format, index_dtype = options
     if data_format is not None and not isinstance(data_format, str):
-        raise TypeError(f"data_format must be a string such as 'NCHW' or 'NHWC', got {data_format!r}.")
+        raise TypeError(f"data_format must be a string such as 'NCHW' or 'NHWC', got {_seen(data_format)}.")
     format = data_format or operator.default_format
     values = described_numbers(operator, numbers)
     wanted = ANY if product is None else find_product(product)
@@ -211,7 +214,16 @@ def described(
             if _is_shape(p, given[p]):
                 values[p.name] = of_shape(given[p], p, leader)
         _describe_results(operator, wanted, values, index_dtype)
-    return Call(operator, wanted, values), found
+    hints = (hint_of_shape(p, found[p.name].tensor) for p in operator.inputs if p.name in found and not p.read)
+    return Call(operator, wanted, values, hint=" ".join(filter(None, hints))), found
+
+
+def hint_of_shape(parameter: Parameter, array: Tensor) -> str:
+    """What to say of an array of one axis, which is never pooled: its numbers may have been meant as a shape."""
+    if array.rank != 1:
+        return ""
+    name = parameter.python_name
+    return f"{name} was taken as an array of shape {array.shape}; give a shape as tuple({name})."
 
 
 def _refuse_contradiction(
@@ -258,7 +270,11 @@ def _is_shape(parameter: Parameter, value: Any) -> bool:
 
 def of_shape(sizes: Any, parameter: Parameter, like: Tensor) -> Tensor:
     """A contiguous tensor of that shape, else like another one."""
-    shape = tuple(_int(size, f"each size of {parameter.python_name}") for size in sizes)
+    name = parameter.python_name
+    try:
+        shape = tuple(_int(size, f"each size of {name}") for size in sizes)
+    except TypeError as error:
+        raise TypeError(f"{error} Tuples and lists are shapes; give an array as numpy.asarray({name}).") from None
     return Tensor(like.dtype, shape, contiguous_strides(shape, like.dtype.itemsize), like.format)
 
 
@@ -306,7 +322,7 @@ def _int(value: Any, name: str) -> int:
     try:
         return python_operators.index(value)
     except TypeError:
-        raise TypeError(f"{name} must be an integer, got {value!r}.") from None
+        raise TypeError(f"{name} must be an integer, got {_seen(value)}.") from None
 
 
 def _is_one(value: Any) -> bool:
@@ -321,11 +337,35 @@ def _ints(value: Any, name: str) -> tuple[int, ...] | None:
         return (_int(value, name),)
     strange = isinstance(value, str | bytes | dict) or not hasattr(value, "__len__")
     if strange or not hasattr(value, "__getitem__") or len(value) > MOST_VALUES:
-        raise TypeError(f"{name} must be an integer or a sequence of integers, got {value!r}.")
+        raise TypeError(
+            f"{name} must be an integer or a sequence of integers, at most {MOST_VALUES}, got {_seen(value)}."
+        )
     return tuple(_int(value[i], name) for i in range(len(value)))
 
 
 def _flag(value: Any, name: str) -> bool:
     if isinstance(value, bool | np.bool_) or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
-    raise TypeError(f"{name} must be True or False, got {value!r}.")
+    raise TypeError(f"{name} must be True or False, got {_seen(value)}.")
+
+
+class _Short(reprlib.Repr):
+    """Texts of a length that a message can have, of values of any kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel, self.maxtuple, self.maxlist = 2, MOST_SHOWN, MOST_SHOWN
+        self.maxstring = self.maxother = _LONGEST_TEXT
+
+    def repr_int(self, x: int, level: int) -> str:
+        return number_text(x)
+
+
+_SHORT = _Short()
+
+
+def _seen(value: Any) -> str:
+    """What came, for a message: of a long sequence the first few, and how many there are."""
+    text = _SHORT.repr(value)
+    is_cut = type(value) in (tuple, list) and len(value) > MOST_SHOWN
+    return f"{text[:-1]} {len(value)} values{text[-1]}" if is_cut else text

@@ -41,12 +41,14 @@ PREPARED: dict[tuple[object, ...], Prepared] = {}
 MOST_PREPARED = 1024
 
 
-def prepared_call(operator: Operator, product: Product, values: Mapping[str, Value], threads: int) -> Prepared:
-    """The call's plan for that many threads; ``AclnnError`` for the first row that it breaks."""
+def prepared_call(
+    operator: Operator, product: Product, values: Mapping[str, Value], threads: int, hint: str = ""
+) -> Prepared:
+    """The call's plan for that many threads; ``AclnnError``, with the hint, for the first row that it breaks."""
     key = (operator.name, product, threads, *values.values())
     prepared = PREPARED.get(key)
     if prepared is None:
-        prepared = Prepared(prepare(operator, product, values, threads))
+        prepared = Prepared(prepare(operator, product, values, threads, hint=hint))
         if len(PREPARED) >= MOST_PREPARED:
             PREPARED.clear()
         PREPARED[key] = prepared
