@@ -67,9 +67,10 @@ MOST_LAYERS = 3
 # planes are cleared as indices come, which is faster than a copy.
 MOST_SIDESTEPPED = 1 << 11
 # With so many elements for each gradient and more, halves are added up in the output itself, and not in bands; or put
-# there if windows are apart. bfloat16 takes longer to be rounded one by one, and past the caches go bands only. Planes
-# of few elements share a band: with 4 of them for each gradient that takes 0.6 to 0.8 of the time.
-SPARSE, SPARSE_MOSTLY, SPARSE_APART = 6, 10, 2
+# there if windows are apart. bfloat16 takes longer to be rounded one by one (with 7 elements for each gradient 0.8 to
+# 1.2 times as long, by the processor), and past the caches go bands only. Planes of few elements share a band: with 4
+# of them for each gradient that takes 0.6 to 0.8 of the time.
+SPARSE, SPARSE_BFLOATS, SPARSE_PAST_CACHES, SPARSE_APART = 6, 7, 10, 2
 SPARSE_SMALL, SMALL_APART = 5, 128
 # The same where channels lie side by side and scratch has room for sums of some of them only, but for a band of all:
 # with 12 elements for each gradient bands take 0.6 of the time (73 channels of 299 x 299), with 16 1.2 times as long.
@@ -491,6 +492,12 @@ def _channels_of_sums(s: Scattering) -> int:
     return min(s.channels, max(room // s.plane, min(CHANNELS_OF_A_LINE, most // s.plane), 1))
 
 
+def _sparse(s: Scattering) -> int:
+    if s.streaming:
+        return SPARSE_PAST_CACHES
+    return SPARSE if s.target.dtype == FLOAT16 else SPARSE_BFLOATS
+
+
 def _has_bands_of_pixels(s: Scattering) -> bool:
     """Whether all channels are in a band, and only some of them would be added up at once in the output."""
     some = s.by_pixels and _channels_of_sums(s) < s.channels
@@ -663,12 +670,9 @@ WAYS: tuple[Way[Scattering], ...] = (
         ),
         pays=(
             Need(
-                f"less than {SPARSE} elements for each gradient, {SPARSE_MOSTLY} of bfloat16 or past the caches, "
-                f"{SPARSE_PIXELS} of channels side by side that have room in a band only",
-                lambda s: (
-                    not s.has_few(SPARSE if s.target.dtype == FLOAT16 and not s.streaming else SPARSE_MOSTLY)
-                    or _has_bands_of_pixels(s)
-                ),
+                f"less than {SPARSE} elements for each gradient, {SPARSE_BFLOATS} of bfloat16, "
+                f"{SPARSE_PAST_CACHES} past the caches, {SPARSE_PIXELS} of channels side by side that have room in a band only",
+                lambda s: not s.has_few(_sparse(s)) or _has_bands_of_pixels(s),
             ),
         ),
         book=_book_bands,
