@@ -670,8 +670,8 @@ WAYS: tuple[Way[Scattering], ...] = (
         ),
         pays=(
             Need(
-                f"less than {SPARSE} elements for each gradient, {SPARSE_BFLOATS} of bfloat16, "
-                f"{SPARSE_PAST_CACHES} past the caches, {SPARSE_PIXELS} of channels side by side that have room in a band only",
+                f"less than {SPARSE} elements for each gradient, {SPARSE_BFLOATS} of bfloat16, {SPARSE_PAST_CACHES} "
+                f"past the caches, {SPARSE_PIXELS} of channels side by side that have room in a band only",
                 lambda s: not s.has_few(_sparse(s)) or _has_bands_of_pixels(s),
             ),
         ),
