@@ -426,7 +426,11 @@ def _book_few_windows(views: Spreading, record: Record) -> Booking:
     record["even"] = rows.counts_evenly and views.reading != codes.BY_ELEMENTS
     if views.has_layers:
         return _in_layers(_few_windows_of(views).name(LAYERS_OF_FEW_WINDOWS), views, record, floats, integers)
-    return _in_rows(_few_windows_of(views).name(FEW_WINDOWS), views, record, floats, integers)
+    windows = _few_windows_of(views)
+    booking = _in_rows(windows.name(FEW_WINDOWS), views, record, floats, integers)
+    if windows.over > 0:  # rows are made in scratch, and may take twice as long to be written past large caches
+        record["streaming"] &= views.target.dtype.nbytes(views.target.count) >= views.limits.stream_rows_from
+    return booking
 
 
 def _layers_scratch(views: Spreading, floats: int, integers: int) -> tuple[int, int, int, int]:

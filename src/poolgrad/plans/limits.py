@@ -104,6 +104,12 @@ class Limits:
         return min(self.last_cache, self.most_of_averages)
 
     @property
+    def stream_rows_from(self) -> int:
+        """The same of such that are made row by row in scratch first: if more is told of, 51 MB take 1.4 to 1.8 times as
+        long past the caches, and 205 MB half as long."""
+        return min(self.last_cache, 4 * self.most_of_averages)
+
+    @property
     def part_budget(self) -> int:
         """One part's scratch should stay in a core's second-level cache."""
         return self.second_cache
