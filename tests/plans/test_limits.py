@@ -41,6 +41,7 @@ def test_limits_follow_the_caches() -> None:
     assert isinstance(machine_limits(), Limits)
 
 
-def test_no_cache_is_large_enough_for_averages_of_any_size() -> None:
-    limits = Limits(last_cache=1 << 28)
-    assert limits.stream_from == 1 << 28 > limits.stream_averages_from == limits.most_of_averages
+def test_averages_expect_little_of_a_cache_that_is_a_whole_sockets() -> None:
+    near, far = Limits(), Limits(last_cache=1 << 28)
+    assert near.stream_from == near.stream_averages_from == near.stream_rows_from == near.last_cache
+    assert far.stream_from == 1 << 28 > far.stream_rows_from > near.last_cache > far.stream_averages_from

@@ -251,7 +251,7 @@ def _book_whole_planes(views: Spreading, record: Record) -> Booking:
     if record["grad_steps"][0][1] != source.dtype.itemsize:
         record["reading"] = codes.BY_ELEMENTS
     # Next to nothing is read, so caches hold more of the result: up to twice their size stores past them take longer.
-    record["streaming"] = target.dtype.nbytes(target.count) >= 2 * views.limits.stream_averages_from
+    record["streaming"] = target.dtype.nbytes(target.count) >= 2 * views.limits.stream_from
     record["tile"], record["chunk"] = math.prod(planes.spatial), PLANES_AT_ONCE
     return Booking("average_whole_planes", source.count, 2 * PLANES_AT_ONCE + LANES, PLANES_AT_ONCE)
 

@@ -14,9 +14,8 @@ class Limits:
     first_cache: int = 32 << 10  # of a core
     second_cache: int = 1 << 20  # of a core
     last_cache: int = 32 << 20  # of all cores together
-    # Gradients of averages write most of what they move, in whole cache lines. Where a processor tells of 260 MB, which
-    # others may share, past the caches 51 MB take 0.8 of the time and 205 MB 0.4 (maxima of 90 MB 1.6).
-    most_of_averages: int = 32 << 20
+    # Larger ones are those of whole sockets, which others share, and farther away.
+    largest_near_cache: int = 64 << 20
 
     # All parts' scratch together stays well below 64 MB.
     total_budget: int = 32 << 20
@@ -100,14 +99,20 @@ class Limits:
 
     @property
     def stream_averages_from(self) -> int:
-        """The same of gradients of averages."""
-        return min(self.last_cache, self.most_of_averages)
+        """The same of gradients of averages, which write most of what they move, in whole cache lines. Where 260 MB are
+        told of they take 0.8 of the time past the caches from 12 MB on, and 0.4 of it with 205 MB; maxima of 90 MB, and
+        planes that are just filled, 1.5 times as long and more."""
+        return self.last_cache if self.has_near_cache else 4 * self.second_cache
 
     @property
     def stream_rows_from(self) -> int:
-        """The same of such that are made row by row in scratch first: if more is told of, 51 MB take 1.4 to 1.8 times as
+        """The same of such that are made row by row in scratch first. With such a cache 51 MB take 1.4 to 1.8 times as
         long past the caches, and 205 MB half as long."""
-        return min(self.last_cache, 4 * self.most_of_averages)
+        return self.last_cache if self.has_near_cache else 2 * self.largest_near_cache
+
+    @property
+    def has_near_cache(self) -> bool:
+        return self.last_cache <= self.largest_near_cache
 
     @property
     def part_budget(self) -> int:
