@@ -53,9 +53,10 @@ def work_of(views: Spreading, planes: float, way: str) -> Work:
 
 def of_rows(views: Spreading) -> float:
     work = work_of(views, views.number_of_planes, "rows")
-    along = 0.057 * work.columns * work.over_column if views.has_streams else 5.0 * work.windows
-    each = 9.6 + work.columns * (0.096 * work.over_row + 0.37 * views.side_by_side)
-    return 1020 + work.gradients * (12.4 + along) + work.rows * (each + 1.5 * work.over_row * views.has_layers)
+    along = 0.04 * work.columns * work.over_column if views.has_streams else 4.8 * work.windows
+    widened = 0.11 * (views.target.dtype.itemsize < views.itemsize)
+    each = 11.4 + work.columns * (0.061 * work.over_row + 0.31 * views.side_by_side + widened)
+    return 930 + work.gradients * (21 + along) + work.rows * (each + 1.7 * work.over_row * views.has_layers)
 
 
 def of_few_windows(views: Spreading) -> float:
@@ -63,18 +64,18 @@ def of_few_windows(views: Spreading) -> float:
     32. Halves are widened with each gradient; bfloat16 takes longer to be rounded."""
     work = work_of(views, views.number_of_planes, "few windows")
     vectors, dtype = -(-work.windows // LANES), views.target.dtype
-    of_result = 0.28 + 0.5 * (dtype == BFLOAT16) + 0.66 * views.has_layers + 0.15 * _leaves_caches(views)
-    summed = 0.33 * work.over_column * (work.over_row > 1) + 0.22 * (dtype.itemsize < views.itemsize)
+    of_result = 0.165 + 0.5 * (dtype == BFLOAT16) + 0.64 * views.has_layers + 0.11 * _leaves_caches(views)
+    summed = 0.27 * work.over_column * (work.over_row > 1) + 0.19 * (dtype.itemsize < views.itemsize)
     return (
-        950
-        + 14 * work.rows / views.axes[1].size
+        860
+        + 14.5 * work.rows / views.axes[1].size
         + work.gradients * (0.2 + vectors * summed)
-        + work.rows * (2.6 + vectors * views.axes[2].stride * of_result)
+        + work.rows * (2.1 + vectors * views.axes[2].stride * of_result)
     )
 
 
 def of_k3s1(views: Spreading) -> float:
-    return 0.66 * of_few_windows(views)
+    return 0.61 * of_few_windows(views)
 
 
 def of_stride_2(views: Spreading) -> float:
@@ -86,12 +87,12 @@ def of_small_planes(views: Spreading) -> float:
     the memory is in no cache."""
     elements, gradients = math.prod(views.planes.spatial), math.prod(axis.out for axis in views.axes)
     work, eights = work_of(views, 1, "small planes"), -(-views.number_of_planes // LANES)
-    summed = 0.35 * (work.over_column > 1) * gradients * work.over_column
-    summed += 0.49 * (work.over_row > 1) * elements * work.over_row
+    summed = 0.27 * (work.over_column > 1) * gradients * work.over_column
+    summed += 0.61 * (work.over_row > 1) * elements * work.over_row
     halves = views.target.dtype.itemsize < views.itemsize
-    of_result = 0.51 + 0.4 * (views.target.dtype == BFLOAT16) + (0.4 if halves else 0.56) * _leaves_caches(views)
-    each = 32 + elements * of_result + 1.5 * gradients + summed
-    return 840 + 0.9 * (elements + gradients) + -(-eights // views.parts(eights, "small planes")) * each
+    of_result = 0.42 + 0.6 * (views.target.dtype == BFLOAT16) + (0.4 if halves else 0.49) * _leaves_caches(views)
+    each = 26 + elements * of_result + 1.4 * gradients + summed
+    return 680 + 1.04 * (elements + gradients) + -(-eights // views.parts(eights, "small planes")) * each
 
 
 def _leaves_caches(views: Spreading) -> bool:
@@ -106,16 +107,16 @@ def of_touching_pixels(views: Spreading) -> float:
     width, limits = work.columns / work.windows, views.limits
     far = width * channels * views.itemsize >= limits.first_cache or views.bytes_in_all > 2 * limits.second_cache
     leaves = far and width > 4 and channels > 64 and views.itemsize == views.target.dtype.itemsize
-    return 445 + work.rows * (24 + 4.9 * work.windows + (0.86 if leaves else 0.55) * work.columns * vectors)
+    return 395 + work.rows * (40 + 3.4 * work.windows + (1.05 if leaves else 0.32) * work.columns * vectors)
 
 
 def of_channels_last(views: Spreading) -> float:
     vectors = _vectors(views)
     work = work_of(views, views.number_of_planes / views.planes.shape[1], "channels last")
-    summed = 0.84 * work.windows * vectors * work.over_column
+    summed = 0.89 * work.windows * vectors * work.over_column
     if views.axes[2].rule == ADAPTIVE:
-        summed += 3.2 * work.columns
-    return 380 + work.gradients * summed + work.rows * (60 + work.columns * (1.3 + 0.82 * vectors * work.over_row))
+        summed += 2.7 * work.columns
+    return 445 + work.gradients * summed + work.rows * (99 + work.columns * (1.2 + 0.63 * vectors * work.over_row))
 
 
 def _vectors(views: Spreading) -> int:
