@@ -235,6 +235,19 @@ def test_rows_of_channels(case: Case, dtype: Any, planning: Planning) -> None:
     assert (planning.plans[-1].kernel == "pool_average_pixel_rows") == (not large and not empty)
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("case", [PLANES[10], PLANES[20], DEEP[3]], ids=str)
+def test_rows_of_channels_in_pieces(case: Case, dtype: Any, planning: Planning) -> None:
+    """Where windows are fewer than threads these share their channels, also such that are no whole vectors."""
+    planning.use(ways=["rows of channels"], bytes_per_part=1)
+    poolgrad.set_num_threads(5)
+    rows = math.prod(map(len, case.windows()[:-1]))
+    for channels, most in ((192, 3), (203, 3), (321, 5)):
+        for layout in ("channels last", "channels last apart"):
+            check(case, (1, channels), dtype, layout, layout)
+            assert planning.plans[-1].record["pieces"][0] == min(most, -(-5 // rows))
+
+
 @pytest.mark.parametrize("limits", [{}, LANES_ONLY, ALONG_ROWS], ids=["usual", "lanes", "along rows"])
 @pytest.mark.parametrize("case", PLANES[:4], ids=str)
 @pytest.mark.parametrize("layout", ["plain", "channels last", "every second"])

@@ -45,14 +45,14 @@ def _window_pooler(name: str, take: Any, put: Any) -> Any:
         store(sums, c + 3 * LANES, four)
 
     @piece_named(name)
-    def pool(plan: Any, box: Box, target: int, sums: int, by: Any, unit: Any) -> None:
-        channels = plan.channels
+    def pool(box: Box, offset: int, channels: int, target: int, sums: int, by: Any, unit: Any) -> None:
+        """So many channels of a window, from some bytes behind its first ones on."""
         in_fours, in_vectors = channels - channels % FOUR, channels - channels % LANES
         left, last = in_vectors < channels, channels - LANES  # the last vector is laid back, but not its sums
         for d in range(box.layers):
             layer = sums if d == 0 else sums + (channels + LANES) * itemsize(unit)
             for h in range(box.rows):
-                at = box.first + d * box.layer_step + h * box.row_step
+                at = box.first + offset + d * box.layer_step + h * box.row_step
                 for c in range(0, in_fours, FOUR):
                     add_fours(box, at, layer, c, h == 0, unit)
                 for c in range(in_fours, in_vectors, LANES):
@@ -73,24 +73,33 @@ _halves = _window_pooler("pixel_rows_of_halves", load_halves, store_halves)
 _bfloats = _window_pooler("pixel_rows_of_bfloats", load_bfloats, store_bfloats)
 
 
+@inlined_piece
+def _first_of(plan: Any, piece: int) -> int:
+    """The first channel of a piece; all but the last are whole vectors."""
+    return plan.channels if piece == plan.pieces else plan.channels * piece // plan.pieces // LANES * LANES
+
+
 def pool_average_pixel_rows(
     records: Any, x: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
 ) -> int:
-    """Rows ``begin`` to ``end`` of the results, counted over images, layers and rows."""
+    """Units ``begin`` to ``end``: rows of the results, counted over images, layers and rows, and pieces of their
+    channels."""
     plan = records[0]
-    steps, height = plan.result_steps, plan.out[ROWS]
-    for row in range(begin, end):
+    steps, height, pieces = plan.result_steps, plan.out[ROWS], plan.pieces
+    for i in range(begin, end):
+        row, first, stop = i // pieces, _first_of(plan, i % pieces), _first_of(plan, i % pieces + 1)
         image, od, oh = row // (plan.out[DEPTH] * height), row // height % plan.out[DEPTH], row % height
         boxes = row_of_boxes(plan, x + image * plan.grad_steps[0], od, oh)
-        target = result + image * steps[0] + od * steps[2] + oh * steps[3]
+        target = result + image * steps[0] + od * steps[2] + oh * steps[3] + first * plan.stored
         scale = plan.divisor * count_of(plan, DEPTH, od) * count_of(plan, ROWS, oh)
         for ow in range(plan.out[COLUMNS]):
             box, by = box_in_row(plan, boxes, ow), splat(as_unit(scale * count_of(plan, COLUMNS, ow), unit))
+            offset, channels = first * plan.stored, stop - first
             if plan.reading == READ_FLOATS:
-                _floats(plan, box, target, floats, by, unit)
+                _floats(box, offset, channels, target, floats, by, unit)
             elif plan.reading == READ_BFLOATS:
-                _bfloats(plan, box, target, floats, by, unit)
+                _bfloats(box, offset, channels, target, floats, by, unit)
             else:
-                _halves(plan, box, target, floats, by, unit)
+                _halves(box, offset, channels, target, floats, by, unit)
             target += steps[4]
     return NOTHING
