@@ -112,6 +112,12 @@ class Pooling:
         """How many elements a window holds at most."""
         return math.prod(_longest_window(axis, 1) for axis in self.axes)
 
+    @property
+    def shares_rows(self) -> bool:
+        """Whether rows that several windows hold are kept from one window to the next."""
+        held = math.prod(_longest_window(axis, 1) for axis in self.axes[:2])
+        return held <= ROWS_SHARED * self.limits.rows_kept
+
     @cached_property
     def quickest(self) -> str:
         """The way that takes the least time, by estimate."""

@@ -41,7 +41,9 @@ def work_of(pooling: Pooling, groups: int, way: str) -> Work:
     parts = pooling.parts(groups * pooling.rows_of_windows, way)
     mine = -(-groups * pooling.rows_of_windows // parts)
     of_plane = min(depth.size, depth.out * layers) * min(rows.size, rows.out * high)
-    made = min(mine * layers * high, max(groups / parts, 1) * of_plane)
+    made = mine * layers * high
+    if pooling.shares_rows:
+        made = min(made, max(groups / parts, 1) * of_plane)
     return Work(mine, made, columns.size, columns.out, along, layers * high)
 
 
@@ -50,15 +52,15 @@ def of_lanes(pooling: Pooling) -> float:
     With more channels what is left of a cache line is read once more: from memory that takes longer."""
     channels, work = pooling.planes[0].shape[1], work_of(pooling, pooling.groups, "lanes")
     if pooling.averages:
-        begun, taken, each, looked, joined, given, window = 17.0, 0.73, 1.8, 0.22, 0.23, 30.0, 1.8
+        begun, taken, each, looked, joined, given, window = 13.0, 1.1, 2.0, 0.175, 0.18, 21.0, 1.8
     else:
-        begun, taken, each, looked, joined, given, window = 20.0, 0.34, 0.0, 1.13, 1.2, 42.0, 4.7
-    taken = taken if pooling.has_pixels or pooling.has_runs else 12.5
+        begun, taken, each, looked, joined, given, window = 19.0, 0.38, 0.0, 1.05, 1.06, 43.0, 5.7
+    taken = taken if pooling.has_pixels or pooling.has_runs else 15.5
     row = begun + taken * work.columns + work.windows * (each + looked * work.along)
     time = 100 + work.made * row + work.rows * (given + work.windows * (window + joined * work.across))
     far = pooling.bytes_in_all >= 4 * pooling.limits.second_cache
     again = pooling.averages and pooling.has_pixels and channels > LANES and far
-    return 1.55 * time if again else time
+    return 1.7 * time if again else time
 
 
 def of_along_rows(pooling: Pooling) -> float:
@@ -66,10 +68,10 @@ def of_along_rows(pooling: Pooling) -> float:
     work = work_of(pooling, pooling.number_of_planes, "along rows")
     neighbours = columns.rule == FIXED and columns.stride == 1
     if pooling.averages:
-        begun, each, looked, joined, given, table = 18.0, 1.5, 0.0 if neighbours else 0.99, 0.5, 38.0, 3.0
+        begun, each, looked, joined, given, table = 16.0, 1.3, 0.0 if neighbours else 1.4, 0.43, 39.0, 2.9
     else:
-        begun, each, looked, joined, given, table = 20.0, 0.05, 0.35 if neighbours else 1.65, 1.9, 44.0, 0.0
-    taken = 0.02 if pooling.has_runs else 0.4 if pooling.averages else 0.25
+        begun, each, looked, joined, given, table = 22.5, 0.05, 0.29 if neighbours else 1.44, 1.96, 44.0, 0.0
+    taken = 0.02 if pooling.has_runs else 0.45 if pooling.averages else 0.25
     row = begun + taken * work.columns + vectors * (each + looked * work.along)
     return 300 + table * work.windows + work.made * row + work.rows * (given + vectors * joined * work.across)
 
@@ -77,7 +79,7 @@ def of_along_rows(pooling: Pooling) -> float:
 def of_large_windows(pooling: Pooling) -> float:
     work = work_of(pooling, pooling.number_of_planes, "large windows")
     vectors = -(-work.along // LANES)
-    return work.rows * (38 + work.windows * (16 + work.across * ((0.93 if vectors > 1 else 0.65) + 0.72 * vectors)))
+    return work.rows * (33 + work.windows * (22 + work.across * ((0.95 if vectors > 1 else 0.6) + 0.72 * vectors)))
 
 
 def of_whole_planes(pooling: Pooling) -> float:
@@ -89,8 +91,8 @@ def of_whole_planes(pooling: Pooling) -> float:
 
 
 def of_channels_last(pooling: Pooling) -> float:
-    """Four vectors of channels at once, or one, which takes longer if it is of halves. Windows with a stride of
-    1 are as good as channels where there are no places."""
+    """Four vectors of channels at once, or one, which takes longer if it is of halves, and if it is not full. Windows
+    with a stride of 1 are as good as channels where there are no places."""
     channels, columns = pooling.planes[0].shape[1], pooling.axes[2]
     work = work_of(pooling, pooling.planes[0].shape[0], "channels last")
     windows = work.windows
@@ -99,10 +101,11 @@ def of_channels_last(pooling: Pooling) -> float:
     fours = channels // (4 * LANES)
     single: float = -(-(channels - fours * 4 * LANES) // LANES)
     if pooling.averages:
-        four, one, looked, alone, row, given, of_halves = 3.6, 2.1, 0.99, 0.32, 0.53, 30.0, 1.93
+        four, one, looked, alone, row, given, of_halves = 2.35, 2.7, 1.2, 0.37, 0.5, 22.5, 1.55
     else:
-        four, one, looked, alone, row, given, of_halves = 8.5, 1.6, 1.8, 0.9, 0.84, 48.0, 1.19
+        four, one, looked, alone, row, given, of_halves = 8.0, 1.5, 1.6, 1.1, 0.75, 33.0, 1.04
     single *= 1 if pooling.moves == READ_FLOATS else of_halves
     held = work.along * work.across
     window = fours * (four + looked * held) + single * (one + alone * held) + (fours + single) * row * work.across
-    return 500 + work.rows * (given + windows * window)
+    time = 500 + work.rows * (given + windows * window)
+    return time if pooling.has_pixels else 1.26 * time
