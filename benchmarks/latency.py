@@ -72,7 +72,10 @@ class Executor:
         _check(acl.aclFinalize())
 
     def _tensor(self, shape: tuple[int, ...]) -> Any:
-        address = _value(*acl.aclrtMalloc(4 * math.prod(shape), acl.ACL_MEM_MALLOC_HUGE_FIRST))
+        size = 4 * math.prod(shape)
+        address = _value(*acl.aclrtMalloc(size, acl.ACL_MEM_MALLOC_HUGE_FIRST))
+        # What may be found there: denormal numbers, which take a processor many times as long as others.
+        _check(acl.aclrtMemset(address, size, 0, size))
         return acl.aclCreateTensor(shape, acl.ACL_FLOAT, None, 0, acl.ACL_FORMAT_NCHW, shape, address)
 
     def launch(self) -> None:

@@ -43,5 +43,7 @@ def test_limits_follow_the_caches() -> None:
 
 def test_averages_expect_little_of_a_cache_that_is_a_whole_sockets() -> None:
     near, far = Limits(), Limits(last_cache=1 << 28)
-    assert near.stream_from == near.stream_averages_from == near.stream_rows_from == near.last_cache
-    assert far.stream_from == 1 << 28 > far.stream_rows_from > near.last_cache > far.stream_averages_from
+    ways = ("stream_averages_from", "stream_planes_from", "stream_rows_from")
+    assert {getattr(near, way) for way in ways} == {near.stream_from} == {near.last_cache}
+    asked = [getattr(far, way) for way in ways]
+    assert asked == sorted(asked) and asked[0] < asked[-1] < far.stream_from == 1 << 28

@@ -465,6 +465,7 @@ def _fits_small_planes(views: Spreading) -> bool:
 
 def _book_small_planes(views: Spreading, record: Record) -> Booking:
     """Eight at a time: lanes are worked on together, so a part of fewer would gain nothing."""
+    record["streaming"] = views.target.dtype.nbytes(views.target.count) >= views.limits.stream_planes_from
     if views.gradients.is_stack() and views.planes.is_stack():
         record["channels"] = 0
     return Booking("average_small_planes", views.number_of_planes, *_small_planes_scratch(views.axes), grain=LANES)
