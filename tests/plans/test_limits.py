@@ -46,4 +46,5 @@ def test_averages_expect_little_of_a_cache_that_is_a_whole_sockets() -> None:
     ways = ("stream_averages_from", "stream_planes_from", "stream_rows_from")
     assert {getattr(near, way) for way in ways} == {near.stream_from} == {near.last_cache}
     asked = [getattr(far, way) for way in ways]
-    assert asked == sorted(asked) and asked[0] < asked[-1] < far.stream_from == 1 << 28
+    assert asked == sorted(asked)
+    assert asked[0] < asked[-1] < far.stream_from == 1 << 28

@@ -112,8 +112,8 @@ class Limits:
 
     @property
     def stream_planes_from(self) -> int:
-        """The same of eight planes that are written in turn. With such a cache planes of 28 x 28, 26 MB in all, take 1.5
-        times as long past the caches, and of 112 x 112, 51 MB, 0.8 of the time."""
+        """The same of eight planes that are written in turn. With such a cache planes of 28 x 28, 26 MB in all, take
+        1.5 times as long past the caches, and of 112 x 112, 51 MB, 0.8 of the time."""
         return self.last_cache if self.has_near_cache else self.largest_near_cache // 2
 
     @property
