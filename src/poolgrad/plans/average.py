@@ -125,8 +125,13 @@ class Spreading:
         return MOVES[self.target.dtype] if self.planes.has_neighbours(self.target.dtype.itemsize) else codes.BY_ELEMENTS
 
     @cached_property
+    def written(self) -> int:
+        """Bytes of the result."""
+        return self.target.dtype.nbytes(self.target.count)
+
+    @cached_property
     def streaming(self) -> bool:
-        return self.target.dtype.nbytes(self.target.count) >= self.limits.stream_averages_from
+        return self.written >= self.limits.stream_averages_from
 
     @cached_property
     def bytes_in_all(self) -> int:
@@ -244,14 +249,14 @@ def _are_whole_planes(views: Spreading) -> bool:
 
 
 def _book_whole_planes(views: Spreading, record: Record) -> Booking:
-    source, target, gradients, planes = views.source, views.target, views.gradients, views.planes
+    source, gradients, planes = views.source, views.gradients, views.planes
     if planes.shape[1] == 1:
         record["grad_steps"][0][1], record["result_steps"][0][1] = gradients.steps[0], planes.steps[0]
     record["divisor"] *= math.prod(axis.count(0) for axis in views.axes)
     if record["grad_steps"][0][1] != source.dtype.itemsize:
         record["reading"] = codes.BY_ELEMENTS
     # Next to nothing is read, so caches hold more of the result: up to twice their size stores past them take longer.
-    record["streaming"] = target.dtype.nbytes(target.count) >= 2 * views.limits.stream_from
+    record["streaming"] = views.written >= 2 * views.limits.stream_from
     record["tile"], record["chunk"] = math.prod(planes.spatial), PLANES_AT_ONCE
     return Booking("average_whole_planes", source.count, 2 * PLANES_AT_ONCE + LANES, PLANES_AT_ONCE)
 
@@ -355,22 +360,27 @@ def _fits_rows(views: Spreading, floats: int, integers: int) -> bool:
     return floats * views.itemsize + 8 * integers <= views.budget(units)
 
 
-def _in_rows(kernel: str, views: Spreading, record: Record, floats: int, integers: int) -> Booking:
+def _in_rows(
+    kernel: str, views: Spreading, record: Record, floats: int, integers: int, *, made_in_scratch: bool = False
+) -> Booking:
     """Rows of the result, without layers. With strides of 1 as much is read as is written: if both together leave the
     caches, stores past them save a fifth to a half."""
-    bytes_that_stay = views.bytes_in_all if views.axes[2].stride == 1 else views.target.dtype.nbytes(views.target.count)
-    record["streaming"] = bytes_that_stay >= views.limits.stream_averages_from
+    bytes_that_stay = views.bytes_in_all if views.axes[2].stride == 1 else views.written
+    limits = views.limits
+    record["streaming"] = bytes_that_stay >= (
+        limits.stream_rows_from if made_in_scratch else limits.stream_averages_from
+    )
     record["kept"] = _kept(views, views.parts(views.rows, "")) if record["streaming"] else 0
     return Booking(kernel, views.rows, floats, integers)
 
 
 def _kept(views: Spreading, parts: int) -> int:
     """How many rows each part writes into the caches before it writes past them."""
-    target, limits = views.target, views.limits
-    read, written = (tensor.dtype.nbytes(tensor.count) for tensor in (views.source, target))
+    limits, written = views.limits, views.written
+    read = views.bytes_in_all - written
     if read * (LITTLE_READ if parts > 1 else LITTLE_READ_ALONE) > written or written >= 2 * limits.stream_averages_from:
         return 0
-    return min(limits.kept_by_part, limits.kept_in_all // parts) // target.dtype.nbytes(views.axes[2].size)
+    return min(limits.kept_by_part, limits.kept_in_all // parts) // views.target.dtype.nbytes(views.axes[2].size)
 
 
 def _few_windows_of(views: Spreading) -> FewWindows:
@@ -427,10 +437,8 @@ def _book_few_windows(views: Spreading, record: Record) -> Booking:
     if views.has_layers:
         return _in_layers(_few_windows_of(views).name(LAYERS_OF_FEW_WINDOWS), views, record, floats, integers)
     windows = _few_windows_of(views)
-    booking = _in_rows(windows.name(FEW_WINDOWS), views, record, floats, integers)
-    if windows.over > 0:  # rows are made in scratch, and may take twice as long to be written past large caches
-        record["streaming"] &= views.target.dtype.nbytes(views.target.count) >= views.limits.stream_rows_from
-    return booking
+    in_scratch = windows.over > 0  # the last stride of a row is cut off
+    return _in_rows(windows.name(FEW_WINDOWS), views, record, floats, integers, made_in_scratch=in_scratch)
 
 
 def _layers_scratch(views: Spreading, floats: int, integers: int) -> tuple[int, int, int, int]:
@@ -465,7 +473,7 @@ def _fits_small_planes(views: Spreading) -> bool:
 
 def _book_small_planes(views: Spreading, record: Record) -> Booking:
     """Eight at a time: lanes are worked on together, so a part of fewer would gain nothing."""
-    record["streaming"] = views.target.dtype.nbytes(views.target.count) >= views.limits.stream_planes_from
+    record["streaming"] = views.written >= views.limits.stream_planes_from
     if views.gradients.is_stack() and views.planes.is_stack():
         record["channels"] = 0
     return Booking("average_small_planes", views.number_of_planes, *_small_planes_scratch(views.axes), grain=LANES)
