@@ -15,7 +15,17 @@ from ..base.windows import COUNT_ONE, FIXED, Axis, whole
 from ..contract.engine import Call
 from ..contract.parameters import Role
 from ..contract.pooling import layout_of
-from ..kernels.record import ALONG_ROWS, INTEGER_MAXIMA, LANES, LINE, READ_FLOATS, RECORD, USUAL_WINDOWS, WHOLE_PLANES
+from ..kernels.record import (
+    ALONG_ROWS,
+    INTEGER_MAXIMA,
+    LANES,
+    LINE,
+    READ_BFLOATS,
+    READ_FLOATS,
+    RECORD,
+    USUAL_WINDOWS,
+    WHOLE_PLANES,
+)
 from . import forward_times
 from .average import MOVES, ROUNDINGS, Axes, axes_of, divisor_of, has_large_divisors
 from .limits import Limits, machine_limits
@@ -33,11 +43,13 @@ LONG_STREAM = 96
 ROWS_SHARED = 16
 # Rows of a plane that is pooled as a whole: what each of them gives is kept in scratch.
 MOST_ROWS_OF_A_PLANE = 2**14
-# From so many pixels of a window on, of so many channels, whole rows of channels are read one after the other. With 8
-# to 48 channels it takes 0.95 to 1.4 times as long, and so it does where rows of windows are two or three pixels.
-MANY_PIXELS, MANY_NEIGHBOURS, MANY_CHANNELS = 16, 4, 64
-# More of them are worked on in pieces, so that their sums stay in the caches and threads share a row of windows.
-CHANNELS_AT_ONCE = 4096
+# From so many pixels in a row of a window on, and so many numbers, whole rows of channels are read one after the other,
+# in 0.5 to 1.06 of the time; with 4 pixels it takes 0.85 to 1.4 times as long. Fewer channels fill no vectors.
+MANY_NEIGHBOURS, MANY_NEIGHBOURS_OF_BFLOATS, LONG_ROW = 6, 4, 320
+FEWEST_FLOATS_IN_ROWS, FEWEST_HALVES_IN_ROWS = LANES + 1, 4 * LANES + 1
+# More channels are worked on in pieces, so that their sums stay in the caches and threads share a row of windows. A
+# piece is not smaller than that.
+CHANNELS_AT_ONCE, FEWEST_OF_A_PIECE = 4096, 64
 
 
 @dataclass(frozen=True)
@@ -106,11 +118,6 @@ class Pooling:
     @property
     def moves(self) -> int:
         return MOVES.get(self.tensors[1].dtype, READ_FLOATS)
-
-    @cached_property
-    def held(self) -> int:
-        """How many elements a window holds at most."""
-        return math.prod(_longest_window(axis, 1) for axis in self.axes)
 
     @property
     def shares_rows(self) -> bool:
@@ -224,7 +231,7 @@ def _book_rows_of_channels(pooling: Pooling, record: Record) -> Booking:
     batch, channels = pooling.planes[0].shape[:2]
     rows = batch * pooling.rows_of_windows
     wanted = max(-(-channels // CHANNELS_AT_ONCE), -(-pooling.threads // rows))
-    record["pieces"] = pieces = max(min(wanted, channels // MANY_CHANNELS), 1)
+    record["pieces"] = pieces = max(min(wanted, channels // FEWEST_OF_A_PIECE), 1)
     return Booking("pool_average_pixel_rows", rows * pieces, 2 * (-(-channels // pieces) + 2 * LANES))
 
 
@@ -342,9 +349,11 @@ def _book_whole_planes(pooling: Pooling, record: Record) -> Booking:
     """Planes that are pooled at once, and tables of what their rows gave. Of rows shorter than four numbers a group of
     sixteen is read also where there are fewer."""
     _move_rows(record, pooling)
-    depth, rows, columns = (axis.size for axis in pooling.axes)
-    some, room = max(pooling.limits.rows_of_planes // (depth * rows), 1), LANES * LANES
+    depth, rows, columns, limits = *(axis.size for axis in pooling.axes), pooling.limits
+    some, room = max(limits.rows_of_planes // (depth * rows), 1), LANES * LANES
     record["stored"], record["batch"] = pooling.sizes[0], some
+    far = 3 * pooling.bytes_in_all >= 2 * limits.near_bytes
+    record["soon"] = limits.ahead_of_memory if far else limits.ahead_of_caches
     record["pitch"] = pitch = some * depth * rows + room
     staged = some * depth * rows * columns + room if columns < LANES // 2 else 0
     named = f"{pooling.kernel}_whole_planes_{columns}"
@@ -457,6 +466,14 @@ def _is_one_window(pooling: Pooling) -> bool:
     return pooling.as_they_are and whole and follow and source.is_dense(size)
 
 
+def _has_long_rows(p: Pooling) -> bool:
+    """Whether a row of a window holds many pixels, and many channels in all."""
+    along, channels = _longest_window(p.axes[2], 1), p.planes[0].shape[1]
+    neighbours = MANY_NEIGHBOURS_OF_BFLOATS if p.moves == READ_BFLOATS else MANY_NEIGHBOURS
+    fewest = FEWEST_FLOATS_IN_ROWS if p.moves == READ_FLOATS else FEWEST_HALVES_IN_ROWS
+    return channels >= fewest and along >= neighbours and along * channels >= LONG_ROW
+
+
 def _if_quickest(way: str) -> tuple[Need[Pooling], ...]:
     return (Need("less time than any other way, by estimate", lambda p: p.quickest == way),)
 
@@ -510,12 +527,9 @@ WAYS: tuple[Way[Pooling], ...] = (
         ),
         pays=(
             Need(
-                f"windows of {MANY_PIXELS} pixels, {MANY_NEIGHBOURS} in a row, of {MANY_CHANNELS} channels",
-                lambda p: (
-                    p.held >= MANY_PIXELS
-                    and _longest_window(p.axes[2], 1) >= MANY_NEIGHBOURS
-                    and p.planes[0].shape[1] >= MANY_CHANNELS
-                ),
+                f"{FEWEST_FLOATS_IN_ROWS} channels, {FEWEST_HALVES_IN_ROWS} of halves, and windows with rows of "
+                f"{MANY_NEIGHBOURS} pixels, {MANY_NEIGHBOURS_OF_BFLOATS} of bfloat16, and of {LONG_ROW} numbers",
+                _has_long_rows,
             ),
             *_if_quickest("channels last"),
         ),

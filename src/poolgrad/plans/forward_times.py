@@ -87,7 +87,7 @@ def of_whole_planes(pooling: Pooling) -> float:
     depth, rows, columns = (axis.size for axis in pooling.axes)
     planes = pooling.number_of_planes / pooling.parts(pooling.number_of_planes, "whole planes") / LANES
     first, again = planes * depth * rows * -(-columns // 4), planes * depth * -(-rows // 4)
-    return 100 + (2.8 if pooling.averages else 4.5) * first + 4.2 * again
+    return 100 + (2.3 if pooling.averages else 4.5) * first + 4.2 * again
 
 
 def of_channels_last(pooling: Pooling) -> float:

@@ -36,7 +36,7 @@ class Limits:
     tile: int = 1024
     results: int = 256
     rows_kept: int = 32
-    rows_of_planes: int = 2048  # that are pooled as a whole, some at a time
+    rows_of_planes: int = 1024  # that are pooled as a whole, some at a time
     # Processors foresee pixels of few channels. Longer ones, of inputs that no cache of a core holds, are asked for so
     # many bytes ahead: windows of 4 over 188 channels take 0.55 of the time. Of windows of many pixels, and of pixels
     # that are longer still, a few of the next channels are asked for: planes of 16 x 16 over 3279 channels take 0.6 of
@@ -45,6 +45,10 @@ class Limits:
     ahead: int = 4096
     many_pixels: int = 32
     channels_ahead: int = 384
+    # Whole planes, that is rows in turn, are asked for so many bytes ahead: where caches hold them, and where they do
+    # not. Near ones take 0.75 to 1 of the time, others 0.6 to 1, compared with the other distance or none.
+    ahead_of_caches: int = 2048
+    ahead_of_memory: int = 16384
     # Places of larger planes need 64 bits, as float64 has them; in elements.
     largest_plane: int = 2**31 - 1
 
@@ -90,7 +94,7 @@ class Limits:
     # The fewest that a thread scatters of an image: two of them took 1.3 to 4 times as long as one alone for 67 to 256.
     channels_of_a_part: int = 256
     # Bytes of sums of halves: those of the channels of a cache line are made together if they take no more than that.
-    most_sums: int = 1 << 23
+    most_sums: int = 1 << 24
 
     @property
     def stream_from(self) -> int:
@@ -102,7 +106,7 @@ class Limits:
         """The same of gradients of averages, which write most of what they move, in whole cache lines. Where 260 MB are
         told of they take 0.8 of the time past the caches from 12 MB on, and 0.4 of it with 205 MB; maxima of 90 MB, and
         planes that are just filled, 1.5 times as long and more."""
-        return self.last_cache if self.has_near_cache else 4 * self.second_cache
+        return self.near_bytes
 
     @property
     def stream_rows_from(self) -> int:
@@ -115,6 +119,11 @@ class Limits:
         """The same of eight planes that are written in turn. With such a cache planes of 28 x 28, 26 MB in all, take
         1.5 times as long past the caches, and of 112 x 112, 51 MB, 0.8 of the time."""
         return self.last_cache if self.has_near_cache else self.largest_near_cache // 2
+
+    @property
+    def near_bytes(self) -> int:
+        """What the caches near a core hold."""
+        return self.last_cache if self.has_near_cache else 4 * self.second_cache
 
     @property
     def has_near_cache(self) -> bool:

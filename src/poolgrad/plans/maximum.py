@@ -436,7 +436,7 @@ def _bands_scratch(s: Scattering) -> tuple[int, int, int, int]:
     if s.by_pixels:
         band, each = s.limits.band_of_channels // s.itemsize, _rows_of_band(bands, 1) * width * s.itemsize
         together = min(max(s.limits.band_of_channels // each, CHANNELS_OF_A_LINE), s.channels)
-        if s.channels * each <= s.limits.second_cache:  # so that rows of pixels are runs of memory
+        if s.channels * each <= _most_sums(s):  # so that rows of pixels are runs of memory
             together = s.channels
     row = width * together
     shared = max(bands.kernel - bands.stride, 0) if bands.rule == FIXED else 1
@@ -446,6 +446,11 @@ def _bands_scratch(s: Scattering) -> tuple[int, int, int, int]:
         at_once *= 2
     floats = _rows_of_band(bands, at_once) * row + LINE + ROOM
     return at_once, together, at_once * windows * together + ROOM, floats
+
+
+def _fits_bands(s: Scattering) -> bool:
+    _, together, chunk, floats = _bands_scratch(s)
+    return s.fits(chunk + floats) or (s.by_pixels and together == s.channels)
 
 
 def _book_bands(s: Scattering, record: Record) -> Booking:
@@ -484,11 +489,14 @@ def _book_layers(s: Scattering, record: Record) -> Booking:
     return Booking("scatter_layers", s.count)
 
 
+def _most_sums(s: Scattering) -> int:
+    """Bytes of sums of halves that each part may have."""
+    return min(s.limits.most_sums, s.limits.total_budget // s.parts)
+
+
 def _channels_of_sums(s: Scattering) -> int:
     """Channels side by side whose sums have room in scratch."""
-    room, most = (
-        min(size, s.limits.total_budget // s.parts) // 4 for size in (s.limits.second_cache, s.limits.most_sums)
-    )
+    room, most = min(s.limits.second_cache, _most_sums(s)) // 4, _most_sums(s) // 4
     return min(s.channels, max(room // s.plane, min(CHANNELS_OF_A_LINE, most // s.plane), 1))
 
 
@@ -666,7 +674,7 @@ WAYS: tuple[Way[Scattering], ...] = (
             HALVES,
             EQUAL_STEPS,
             RUNS,
-            _scratch(lambda s: s.fits(sum(_bands_scratch(s)[2:]))),
+            _scratch(_fits_bands),
         ),
         pays=(
             Need(

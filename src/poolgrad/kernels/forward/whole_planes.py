@@ -23,7 +23,6 @@ from ..jit.vectors import (
     itemsize,
     load,
     load_quads,
-    prefetch,
     prefetch_near,
     read,
     splat,
@@ -32,14 +31,10 @@ from ..jit.vectors import (
     type_as,
     write,
 )
-from ..record import AHEAD, INT32, LANES, LINE, NOTHING, READ_BFLOATS, READ_FLOATS, WHOLE_PLANES
+from ..record import INT32, LANES, LINE, NOTHING, READ_BFLOATS, READ_FLOATS, WHOLE_PLANES
 from ..rows import load_row, store_row
 from ..runtime.stopping import shall_stop_at
 from .lanes import QUAD, size_of_half
-
-# Numbers are asked for once more so many before they are read, as those of AHEAD are in the second-level cache by then:
-# planes of 32 x 32 take 0.85 of the time in the caches, of 56 x 56 beyond them 0.8.
-SOON = 512
 
 
 class Table(NamedTuple):
@@ -50,6 +45,7 @@ class Table(NamedTuple):
     rows: int
     width: int
     scale: int  # how many places neighbours in a row are apart
+    soon: int  # memory is asked for so many bytes before it is read; 0 for what is in a cache
 
 
 def _pooler(name: str, quad: Any, size_in: Any, start: Any, look: Any, put: Any, known_width: int) -> Any:
@@ -77,6 +73,15 @@ def _pooler(name: str, quad: Any, size_in: Any, start: Any, look: Any, put: Any,
         return pooled
 
     @inlined_piece
+    def ask_for_four(values: int, column: int, soon: int, unit: Any) -> None:
+        """As much memory as four columns of eight rows are."""
+        if soon:
+            later = values + LANES * column * size_in(unit) + soon
+            prefetch_near(later, 0, unit)
+            if size_in(unit) * QUAD * LANES > LINE:
+                prefetch_near(later + LINE, 0, unit)
+
+    @inlined_piece
     def pool_rows(table: Table, row: int, other: int, step: int, unit: Any) -> Any:
         """Eight rows from each of two on: additions of the one need not wait for those of the other."""
         one = two = start(unit)
@@ -84,12 +89,16 @@ def _pooler(name: str, quad: Any, size_in: Any, start: Any, look: Any, put: Any,
         left, offset, further = width % QUAD, row * width * size, (other - row) * width * size
         values, places = table.values + offset, table.places + offset
         for column in range(0, width - left, QUAD):
+            ask_for_four(values, column, table.soon, unit)
+            ask_for_four(values + further, column, table.soon, unit)
             one = look_at_four(one, quad(values, places, step, column, unit), column, scale, unit)
             pixels = quad(values + further, places + further, step, column, unit)
             two = look_at_four(two, pixels, column, scale, unit)
         if left:  # the last four columns; of shorter rows the first four, with others behind them
             column = max(width - QUAD, 0)
             first, stop = width - left - column, width - column
+            ask_for_four(values, column, table.soon, unit)
+            ask_for_four(values + further, column, table.soon, unit)
             one = look_at_some(one, quad(values, places, step, column, unit), column, first, stop, scale, unit)
             pixels = quad(values + further, places + further, step, column, unit)
             two = look_at_some(two, pixels, column, first, stop, scale, unit)
@@ -116,16 +125,11 @@ def _pooler(name: str, quad: Any, size_in: Any, start: Any, look: Any, put: Any,
     return pool
 
 
-def _quad_of(take: Any, size_in: Any) -> Any:
+def _quad_of(take: Any) -> Any:
     @inlined_piece
     def quad(values: int, places: int, step: int, column: int, unit: Any) -> Any:
-        """Four columns of eight rows, ``step`` bytes apart. Memory is asked for as many elements that come later, and
-        again for those that come soon."""
-        below, later = values + QUAD * step, values + LANES * column * size_in(unit)
-        prefetch(later, AHEAD, unit)
-        prefetch(later + LINE, AHEAD, unit)
-        prefetch_near(later, SOON, unit)
-        prefetch_near(later + LINE, SOON, unit)
+        """Four columns of eight rows, ``step`` bytes apart."""
+        below = values + QUAD * step
         return transpose_quads(
             (
                 take(values, below, column, unit),
@@ -138,8 +142,7 @@ def _quad_of(take: Any, size_in: Any) -> Any:
     return quad
 
 
-_floats = _quad_of(load_quads, itemsize)
-_halves, _bfloats = _quad_of(load_quads_of_halves, size_of_half), _quad_of(load_quads_of_bfloats, size_of_half)
+_floats, _halves, _bfloats = map(_quad_of, (load_quads, load_quads_of_halves, load_quads_of_bfloats))
 
 
 @inlined_piece
@@ -199,23 +202,23 @@ def _planes_pooler(name: str, start: Any, look: Any, look_again: Any, again: Any
         one, other, staged = scratch
         if depth == 1:  # two steps are enough
             one, other = other, one
-        table = Table(source, source, planes * depth * height, columns, 1)
+        table = Table(source, source, planes * depth * height, columns, 1, plan.soon)
         if columns < QUAD:  # four columns may pass the last row: there is room behind it in scratch
             load_row(source, plan.stored, plan.code, plan.rounding, staged, table.rows * columns, -unit)
-            pool_floats(plan, Table(staged, staged, table.rows, columns, 1), False, other, planes, unit)
+            pool_floats(plan, Table(staged, staged, table.rows, columns, 1, 0), False, other, planes, unit)
         elif plan.reading == READ_FLOATS:
             pool_floats(plan, table, True, other, planes, unit)
         elif plan.reading == READ_BFLOATS:
             pool_bfloats(plan, table, True, other, planes, unit)
         else:
             pool_halves(plan, table, True, other, planes, unit)
-        table = Table(other[0], other[1], planes * depth, height, columns)
+        table = Table(other[0], other[1], planes * depth, height, columns, 0)
         if height == width:
             pool_squares_again(plan, table, True, one, planes, unit)
         else:
             pool_again(plan, table, height >= QUAD, one, planes, unit)
         if depth > 1:
-            table = Table(one[0], one[1], planes, depth, columns * height)
+            table = Table(one[0], one[1], planes, depth, columns * height, 0)
             pool_again(plan, table, depth >= QUAD, other, planes, unit)
 
     return pool
