@@ -283,12 +283,6 @@ FIVE = {"kernel_size": 5, "padding": 2}
             {"kernel_size": (1, 36), "stride": (1, 36), "padding": 0},
             "pool_average_pixel_rows",
         ),
-        (
-            (1, 8, 4, 80),
-            "channels last",
-            {"kernel_size": (1, 40), "stride": (1, 40), "padding": 0},
-            "pool_average_pixels",
-        ),
         ((1, 8, 7, 48), "channels last", {"cube_math_type": 2}, "pool_average_along_rows"),
         ((1, 8, 7, 48), "channels last", {"divisor_override": 2**25}, "pool_average"),
         ((2, 8, 7, 48), "plain", {"divisor_override": 2**25}, "pool_average"),

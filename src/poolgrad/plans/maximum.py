@@ -86,6 +86,10 @@ CLEARED_AHEAD, MOST_CLEARED_AHEAD = 512, 1 << 15
 SPARSE_BATCH = 8
 # Channels side by side, of which bands, sums and threads take no fewer at once: a cache line has as many.
 CHANNELS_OF_A_LINE = 32
+# Where bands of some channels would hold fewer of them, all channels of a band are summed up together, so that rows of
+# pixels are runs of memory. Bands of 45 of 359 channels take 3.6 times as long as those of all, of 83 of 400 twice as
+# long, of 146 of 400 1.1 times, and of 234 of 400 0.95.
+FEW_TOGETHER = 128
 
 
 class _View(NamedTuple):
@@ -436,7 +440,7 @@ def _bands_scratch(s: Scattering) -> tuple[int, int, int, int]:
     if s.by_pixels:
         band, each = s.limits.band_of_channels // s.itemsize, _rows_of_band(bands, 1) * width * s.itemsize
         together = min(max(s.limits.band_of_channels // each, CHANNELS_OF_A_LINE), s.channels)
-        if s.channels * each <= _most_sums(s):  # so that rows of pixels are runs of memory
+        if together < FEW_TOGETHER and s.channels * each <= _most_sums(s):
             together = s.channels
     row = width * together
     shared = max(bands.kernel - bands.stride, 0) if bands.rule == FIXED else 1
