@@ -20,7 +20,6 @@ from ..kernels.record import (
     INTEGER_MAXIMA,
     LANES,
     LINE,
-    READ_BFLOATS,
     READ_FLOATS,
     RECORD,
     USUAL_WINDOWS,
@@ -45,7 +44,7 @@ ROWS_SHARED = 16
 MOST_ROWS_OF_A_PLANE = 2**14
 # From so many pixels in a row of a window on, and so many numbers, whole rows of channels are read one after the other,
 # in 0.5 to 1.06 of the time; with 4 pixels it takes 0.85 to 1.4 times as long. Fewer channels fill no vectors.
-MANY_NEIGHBOURS, MANY_NEIGHBOURS_OF_BFLOATS, LONG_ROW = 6, 4, 320
+MANY_NEIGHBOURS, LONG_ROW = 6, 256
 FEWEST_FLOATS_IN_ROWS, FEWEST_HALVES_IN_ROWS = LANES + 1, 4 * LANES + 1
 # More channels are worked on in pieces, so that their sums stay in the caches and threads share a row of windows. A
 # piece is not smaller than that.
@@ -469,9 +468,8 @@ def _is_one_window(pooling: Pooling) -> bool:
 def _has_long_rows(p: Pooling) -> bool:
     """Whether a row of a window holds many pixels, and many channels in all."""
     along, channels = _longest_window(p.axes[2], 1), p.planes[0].shape[1]
-    neighbours = MANY_NEIGHBOURS_OF_BFLOATS if p.moves == READ_BFLOATS else MANY_NEIGHBOURS
     fewest = FEWEST_FLOATS_IN_ROWS if p.moves == READ_FLOATS else FEWEST_HALVES_IN_ROWS
-    return channels >= fewest and along >= neighbours and along * channels >= LONG_ROW
+    return channels >= fewest and along >= MANY_NEIGHBOURS and along * channels >= LONG_ROW
 
 
 def _if_quickest(way: str) -> tuple[Need[Pooling], ...]:
@@ -528,7 +526,7 @@ WAYS: tuple[Way[Pooling], ...] = (
         pays=(
             Need(
                 f"{FEWEST_FLOATS_IN_ROWS} channels, {FEWEST_HALVES_IN_ROWS} of halves, and windows with rows of "
-                f"{MANY_NEIGHBOURS} pixels, {MANY_NEIGHBOURS_OF_BFLOATS} of bfloat16, and of {LONG_ROW} numbers",
+                f"{MANY_NEIGHBOURS} pixels and {LONG_ROW} numbers",
                 _has_long_rows,
             ),
             *_if_quickest("channels last"),

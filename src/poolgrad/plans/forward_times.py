@@ -103,7 +103,7 @@ def of_channels_last(pooling: Pooling) -> float:
     if pooling.averages:
         four, one, looked, alone, row, given, of_halves = 2.35, 2.7, 1.2, 0.37, 0.5, 22.5, 1.55
     else:
-        four, one, looked, alone, row, given, of_halves = 8.0, 1.5, 1.6, 1.1, 0.75, 33.0, 1.04
+        four, one, looked, alone, row, given, of_halves = 9.2, 1.7, 1.85, 1.27, 0.86, 38.0, 1.04
     single *= 1 if pooling.moves == READ_FLOATS else of_halves
     held = work.along * work.across
     window = fours * (four + looked * held) + single * (one + alone * held) + (fours + single) * row * work.across

@@ -71,7 +71,11 @@ MOST_SIDESTEPPED = 1 << 11
 # 1.2 times as long, by the processor), and past the caches go bands only. Planes of few elements share a band: with 4
 # of them for each gradient that takes 0.6 to 0.8 of the time.
 SPARSE, SPARSE_BFLOATS, SPARSE_PAST_CACHES, SPARSE_APART = 6, 7, 10, 2
-SPARSE_SMALL, SMALL_APART = 5, 128
+SPARSE_SMALL, SMALL_APART = 3, 128
+# Where so many windows hold an element, many gradients meet in few places, and sums that wait there are rounded each
+# time: with 7 to 12 elements for each gradient that takes 1.2 to 1.6 times as long as bands (windows of 7 with strides
+# of 2, of 14 with strides of 1).
+SPARSE_CROWDED, CROWDED = 13, 24
 # The same where channels lie side by side and scratch has room for sums of some of them only, but for a band of all:
 # with 12 elements for each gradient bands take 0.6 of the time (73 channels of 299 x 299), with 16 1.2 times as long.
 SPARSE_PIXELS = 16
@@ -229,6 +233,11 @@ class Scattering:
     def are_apart(self) -> bool:
         """Whether no two windows share an element."""
         return all(w.out == 1 or (w.rule == FIXED and w.kernel <= w.stride) for w in self.windows)
+
+    @cached_property
+    def over_element(self) -> float:
+        """How many windows of one size hold an element, about."""
+        return math.prod(w.kernel / w.stride for w in self.windows if w.rule == FIXED and w.out > 1)
 
     @cached_property
     def by_pixels(self) -> bool:
@@ -507,6 +516,8 @@ def _channels_of_sums(s: Scattering) -> int:
 def _sparse(s: Scattering) -> int:
     if s.streaming:
         return SPARSE_PAST_CACHES
+    if s.over_element >= CROWDED:
+        return SPARSE_CROWDED
     return SPARSE if s.target.dtype == FLOAT16 else SPARSE_BFLOATS
 
 
