@@ -13,7 +13,8 @@ from typing import Any
 
 from ..geometry import DEPTH, ROWS, run_of, run_of_row
 from ..jit.memory import inlined_piece, piece, write_i64
-from ..record import NOTHING
+from ..jit.vectors import add, load, store
+from ..record import LANES, NOTHING
 from .expanding import Scratch, Tile, expanded_row, row_kernel, write_answer
 from .spreading import fill
 from .sums import add_row, copy_row, sum_rows
@@ -22,8 +23,19 @@ from .sums import add_row, copy_row, sum_rows
 @piece
 def sum_to_the_end(low: int, high: int, size: int, columns: int, unit: Any) -> None:
     """Let each slot from the first to the last hold the sum of its row and all after it."""
-    for slot in range(high - 2 * size, low - 1, -size):
+    slot = high - 2 * size
+    while slot >= low:
         add_row(slot, slot + size, columns, unit)
+        slot -= size
+
+
+@piece
+def keep_row(slot: int, total: int, row: int, is_first: bool, columns: int, unit: Any) -> None:
+    """Copy a row to its slot, and add it to the total of its block."""
+    for i in range(0, columns, LANES):
+        numbers = load(row, i, unit)
+        store(slot, i, numbers)
+        store(total, i, numbers if is_first else add(load(total, i, unit), numbers))
 
 
 @piece
@@ -34,48 +46,52 @@ def layer_by_blocks(
     is one that holds what is added up of the block that is being expanded."""
     block, columns, size = plan.block, tile.right - tile.left, plan.wide * plan.itemsize
     layers_from, layers_to = run_of(plan, DEPTH, d)
-    behind = scratch.sums + (layers_to - layers_from) * (block + 1) * size
+    layers, of_layer = layers_to - layers_from, (block + 1) * size
     made, _ = run_of_row(plan, scratch.runs, begin)  # gradient rows expanded so far, up to here
-    began, turned = made, NOTHING
+    slot = made % block
+    start, began, turned = made - slot, made, NOTHING  # of the block that is being expanded, of all, of the last sums
     for h in range(begin, end):
         first, stop = run_of_row(plan, scratch.runs, h)
         while made < stop:
-            slot, od = made % block, layers_from
-            for slots in range(scratch.sums, behind, (block + 1) * size):
+            if slot == block:
+                start, slot = made, 0
+            slots = scratch.sums
+            for od in range(layers_from, layers_to):
                 total = slots + block * size
                 if slot == 0 and made > began and turned != made - block:
                     sum_to_the_end(slots + max(began - (made - block), 0) * size, total, size, columns, unit)
                 row = expanded_row(plan, source, od, made, tile, scratch, unit)
-                copy_row(slots + slot * size, row, columns, unit)
-                if slot == 0:
-                    copy_row(total, row, columns, unit)
-                elif began <= made - slot:  # else this block was not begun here, and its end alone will be asked for
-                    add_row(total, row, columns, unit)
-                od += 1
-            made += 1
-        start, number = (stop - 1) // block * block, 0
+                if began <= start:
+                    keep_row(slots + slot * size, total, row, slot == 0, columns, unit)
+                else:  # this block was not begun here, and its end alone will be asked for
+                    copy_row(slots + slot * size, row, columns, unit)
+                slots += of_layer
+            made, slot = made + 1, slot + 1
+        number, slots = 0, scratch.sums
         turns = start < first < stop and turned != start
-        for slots in range(scratch.sums, behind if first < stop else scratch.sums, (block + 1) * size):
+        for od in range(layers_from, layers_to if first < stop else layers_from):
             number = 0
             if turns:
                 low, high = slots + max(began - start, 0) * size, slots + (stop - start) * size
                 sum_to_the_end(low, high, size, columns, unit)
             if first != start:
-                write_i64(scratch.rows, 0, slots + first % block * size)
+                at = first - start if first > start else first - start + block  # in this block, or the one before
+                write_i64(scratch.rows, 0, slots + at * size)
                 number = 1
             if first <= start < stop:
                 write_i64(scratch.rows, 8 * number, slots + block * size)
                 number += 1
-            if layers_to - layers_from > 1:
-                into = scratch.total if slots == scratch.sums else scratch.layer
+            if layers > 1:
+                into = scratch.total if od == layers_from else scratch.layer
                 sum_rows(into, scratch.rows, number, columns, unit)
-                if slots != scratch.sums:
+                if od != layers_from:
                     add_row(scratch.total, into, columns, unit)
+            slots += of_layer
         if turns:
             turned = start
         if number == 0:  # no window holds this row
             fill(scratch.total, 0, columns, unit)
-        if number == 0 or layers_to - layers_from > 1:
+        if number == 0 or layers > 1:
             write_i64(scratch.rows, 0, scratch.total)
             number = 1
         write_answer(plan, target + h * plan.result_steps[3], number, columns, scratch, unit)
