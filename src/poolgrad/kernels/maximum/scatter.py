@@ -138,15 +138,17 @@ def run_adder(name: str, add: Any, stored: Any, in_band: bool = False) -> Any:
     @inlined_piece
     def add_neighbours(into: Into, run: Run, size: int, done: int, limit: int, unit: Any) -> int:
         target, sums, first, grads, indices = into.target, into.sums, into.first, run.grads, run.indices
-        for i in range(done, run.windows):
+        i = done
+        while i < run.windows:  # a range that does not begin at 0 has a second counter
             index = types.int64(read_i32(indices, i * 4)) if size == 4 else read_i64(indices, i * 8)
             if in_band:
                 index -= first
             if is_outside(index, limit):
-                return i
+                break
             if not add(target, index * stored(unit), sums, index * 4, grads, i, unit):
-                return i
-        return run.windows
+                break
+            i += 1
+        return i
 
     @piece_named(name)
     def add_run(plan: Any, into: Into, run: Run, done: int, limit: int, unit: Any) -> int:
