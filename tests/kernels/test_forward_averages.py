@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -219,6 +220,43 @@ def test_types_and_layouts(case: Case, dtype: Any, limits: Use, planning: Planni
         for layout in LAYOUTS:
             for layouts in ((layout, layout), (layout, "plain"), ("plain", layout)):
                 check(case, (2, channels), dtype, *layouts)
+
+
+WHOLE = [(1, 4), (4, 1), (7, 1), (9, 2), (4, 3), (5, 3), (3, 4), (1, 5), (7, 6), (7, 7), (3, 8), (2, 3, 1), (3, 3, 3)]
+WHOLE += [(5, 5, 8), (2, 7, 7), (4, 2, 5), (3, 1, 6), (1, 9, 4)]
+
+
+@pytest.mark.parametrize("dtype", [FLOAT32, FLOAT64], ids=str)
+@pytest.mark.parametrize("sizes", WHOLE, ids=str)
+@pytest.mark.parametrize("way", ["whole planes in lanes", "whole planes"])
+def test_small_planes_as_wholes(way: str, sizes: tuple[int, ...], dtype: Any, planning: Planning) -> None:
+    """Rows that fill quads and do not, images of more and fewer than eight planes, which follow each other or do not,
+    parts that end anywhere, results that lie anywhere."""
+    planning.use(ways=[way], bytes_per_part=1, results=24, rows_of_planes=40)
+    case = Adaptive(sizes, (1,) * len(sizes))
+    taken = set()
+    for lead, number, apart in itertools.product(
+        ((2, 5), (1, 8), (3, 9), (20, 1), (9, 2), (1, 61), (4, 12)), (1, 3), (1, 2)
+    ):
+        poolgrad.set_num_threads(number)
+        forget_calls()
+        x = Guarded.holding(numbers((lead[0] * apart, *lead[1:], *sizes), dtype)).array[::apart]
+        for layout in ("plain", "cropped", "channels last"):
+            out = Guarded((*lead, *case.out), dtype, layout)
+            case.pool(x, out.array)
+            assert_same_bits(np.ascontiguousarray(out.array), expected(x, case))
+            out.assert_untouched()
+            taken.add(planning.plans[-1].choice.taken.name)
+    assert way in taken
+
+
+def test_rows_of_images_are_planes_in_turn(planning: Planning) -> None:
+    """Images of one channel are worked on eight at a time, unless there is something between them."""
+    plans = planning.recording()
+    x = np.ones((40, 1, 18, 7), np.float32)
+    for given, kernel in ((x, "pool_average_planes_in_lanes_7"), (x[::2], "pool_average_whole_planes_7")):
+        poolgrad.adaptive_avg_pool2d(given, 1, out=np.empty((len(given), 1, 1, 1), np.float32))
+        assert plans[-1].kernel == kernel
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

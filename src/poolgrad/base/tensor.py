@@ -116,6 +116,16 @@ class Planes:
         batch, channels = self.shape[:2]
         return channels > 1 and (batch <= 1 or self.steps[0] == channels * self.steps[1])
 
+    @property
+    def is_row_of_planes(self) -> bool:
+        """The same, or whether there is one channel: then the images follow each other."""
+        return self.shape[1] == 1 or self.is_stack()
+
+    @property
+    def step_of_planes(self) -> int:
+        """From plane to plane of a row of them, or of an image."""
+        return self.steps[0] if self.shape[1] == 1 else self.steps[1]
+
 
 def as_planes(tensor: Tensor, layout: str) -> Planes:
     """Read a tensor by the letters of its axes; the batch axis, which comes first, may be missing.

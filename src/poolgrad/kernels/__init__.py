@@ -20,6 +20,7 @@ from .record import (
     LAYERS_IN_ONE_PASS,
     LAYERS_OF_FEW_WINDOWS,
     PIXEL_BLOCKS,
+    PLANES_IN_LANES,
     USUAL_WINDOWS,
     WHOLE_PLANES,
 )
@@ -108,6 +109,7 @@ _MODULES = {
     "pool_average_pixel_rows": "forward.pixel_rows",
     **dict.fromkeys(ALONG_ROWS, "forward.along_rows"),
     **dict.fromkeys(WHOLE_PLANES, "forward.whole_planes"),
+    **dict.fromkeys(PLANES_IN_LANES, "forward.planes_in_lanes"),
     **dict.fromkeys(USUAL_WINDOWS, "forward.usual_windows"),
     "pool_max": "forward.maxima",
     "pool_max_values": "forward.maxima",

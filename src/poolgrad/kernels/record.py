@@ -69,6 +69,9 @@ WHOLE_PLANES = {
     f"{of}_whole_planes_{width}": (of, width) for of in ("pool_average", "pool_max") for width in (0, *range(4, 41))
 }
 
+# The same of small planes, eight at a time: a kernel for each width.
+PLANES_IN_LANES = {f"pool_average_planes_in_lanes_{width}": width for width in range(1, 9)}
+
 # The usual windows of forward passes, of two or three rows and columns: what is pooled, kernel, stride, and whether
 # several layers are.
 USUAL_WINDOWS = {

@@ -20,6 +20,7 @@ from ..kernels.record import (
     INTEGER_MAXIMA,
     LANES,
     LINE,
+    PLANES_IN_LANES,
     READ_FLOATS,
     RECORD,
     USUAL_WINDOWS,
@@ -78,6 +79,20 @@ class Pooling:
     def number_of_planes(self) -> int:
         batch, channels = self.planes[0].shape[:2]
         return batch * channels
+
+    @property
+    def bytes_of_eight_planes(self) -> int:
+        """Of the input."""
+        return LANES * math.prod(axis.size for axis in self.axes) * self.sizes[0]
+
+    @cached_property
+    def planes_in_turn(self) -> int:
+        """How many planes of the input are one run of memory, if results follow each other in equal steps, too: all,
+        or else those of an image."""
+        source, size = self.planes[0], self.sizes[0]
+        follow = source.step_of_planes == size * math.prod(source.spatial)
+        rows = all(of.is_row_of_planes for of in self.planes)
+        return self.number_of_planes if follow and rows else source.shape[1]
 
     @property
     def averages(self) -> bool:
@@ -350,7 +365,9 @@ def _book_whole_planes(pooling: Pooling, record: Record) -> Booking:
     _move_rows(record, pooling)
     depth, rows, columns, limits = *(axis.size for axis in pooling.axes), pooling.limits
     some, room = max(limits.rows_of_planes // (depth * rows), 1), LANES * LANES
-    record["stored"], record["batch"] = pooling.sizes[0], some
+    record["stored"], record["batch"], record["channels"] = pooling.sizes[0], some, pooling.planes_in_turn
+    for name, of in zip(("grad_steps", "result_steps", "index_steps"), pooling.planes, strict=False):
+        record[name][0, 1] = of.step_of_planes
     far = 3 * pooling.bytes_in_all >= 2 * limits.near_bytes
     record["soon"] = limits.ahead_of_memory if far else limits.ahead_of_caches
     record["pitch"] = pitch = some * depth * rows + room
@@ -358,6 +375,22 @@ def _book_whole_planes(pooling: Pooling, record: Record) -> Booking:
     named = f"{pooling.kernel}_whole_planes_{columns}"
     kernel = named if named in WHOLE_PLANES else f"{pooling.kernel}_whole_planes_0"
     return Booking(kernel, pooling.number_of_planes, 4 * pitch + staged)
+
+
+def _fit_lanes(pooling: Pooling) -> bool:
+    """Whether planes are rows that some kernel knows, and four numbers are never looked for outside a plane."""
+    depth, rows, columns = (axis.size for axis in pooling.axes)
+    kernel = f"{pooling.kernel}_planes_in_lanes_{columns}"
+    return kernel in PLANES_IN_LANES and (columns >= LANES // 2 or depth * rows >= LANES // 2)
+
+
+def _book_planes_in_lanes(pooling: Pooling, record: Record) -> Booking:
+    _book_whole_planes(pooling, record)
+    record["batch"] = pooling.limits.results
+    # What is asked for sooner would leave the cache again: these eight planes are worked on together.
+    record["soon"] = max(record["soon"][0], pooling.bytes_of_eight_planes)
+    kernel = f"{pooling.kernel}_planes_in_lanes_{pooling.axes[2].size}"
+    return Booking(kernel, pooling.number_of_planes, pooling.limits.results + 3 * LANES, grain=LANES)
 
 
 def _can_go_along_rows(pooling: Pooling) -> bool:
@@ -482,10 +515,13 @@ TIMES = {
     "along rows": forward_times.of_along_rows,
     "large windows": forward_times.of_large_windows,
     "lanes": forward_times.of_lanes,
+    "whole planes in lanes": forward_times.of_planes_in_lanes,
     "whole planes": forward_times.of_whole_planes,
 }
 NO_EMPTY_WINDOWS = Need[Pooling]("an element in every window", lambda p: not p.has_empty_windows)
 SMALL_DIVISORS = Need[Pooling]("divisors that the compute type holds", lambda p: not p.large_divisors)
+
+ONE_WINDOW = Need[Pooling]("one window over each plane, and planes that follow each other", _is_one_window)
 
 WAYS: tuple[Way[Pooling], ...] = (
     Way(
@@ -503,10 +539,22 @@ WAYS: tuple[Way[Pooling], ...] = (
         book=_book_usual_windows,
     ),
     Way(
+        "whole planes in lanes",
+        legal=(
+            SMALL_DIVISORS,
+            ONE_WINDOW,
+            Need("averages of floats", lambda p: p.averages and p.moves == READ_FLOATS),
+            Need(f"planes of at most {len(PLANES_IN_LANES)} columns, and of four rows or columns", _fit_lanes),
+            Need(f"{LANES} planes that are one run of memory", lambda p: p.planes_in_turn >= LANES),
+        ),
+        pays=_if_quickest("whole planes in lanes"),
+        book=_book_planes_in_lanes,
+    ),
+    Way(
         "whole planes",
         legal=(
             Need("averages, or maxima and places", lambda p: f"{p.kernel}_whole_planes_0" in WHOLE_PLANES),
-            Need("one window over each plane, and planes that follow each other", _is_one_window),
+            ONE_WINDOW,
             Need(
                 f"at most {MOST_ROWS_OF_A_PLANE} rows",
                 lambda p: p.axes[0].size * p.axes[1].size <= MOST_ROWS_OF_A_PLANE,

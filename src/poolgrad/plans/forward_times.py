@@ -83,11 +83,23 @@ def of_large_windows(pooling: Pooling) -> float:
 
 
 def of_whole_planes(pooling: Pooling) -> float:
-    """Eight rows at a time, four columns of them; what these give once more."""
+    """Eight rows at a time, four columns of them; what these give once more. Shorter rows are copied before."""
     depth, rows, columns = (axis.size for axis in pooling.axes)
     planes = pooling.number_of_planes / pooling.parts(pooling.number_of_planes, "whole planes") / LANES
     first, again = planes * depth * rows * -(-columns // 4), planes * depth * -(-rows // 4)
+    if columns < LANES // 2:
+        first *= 2
     return 100 + (2.3 if pooling.averages else 4.5) * first + 4.2 * again
+
+
+def of_planes_in_lanes(pooling: Pooling) -> float:
+    """Four columns of eight planes at a time, over the ends of rows. What a first-level cache loses is read again."""
+    depth, rows, columns = (axis.size for axis in pooling.axes)
+    units = pooling.number_of_planes // LANES
+    fours, ones = depth * rows // 4, depth * rows % 4
+    quads = fours * columns + ones * -(-columns // 4)
+    again = 1.5 if 3 * pooling.bytes_of_eight_planes > 2 * pooling.limits.first_cache else 1.0
+    return 100 + units / pooling.parts(units, "whole planes in lanes") * again * (16 + 2.2 * quads)
 
 
 def of_channels_last(pooling: Pooling) -> float:

@@ -280,15 +280,22 @@ def transpose(builder: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
     return columns
 
 
+def quads_of(
+    builder: ir.IRBuilder, one: ir.Value, other: ir.Value, index: ir.Value, unit: ir.Value, stored: Any = None
+) -> ir.Value:
+    """Four neighbours of each of two rows, of one type in memory, one behind the other. Halves of vectors come together
+    as they are loaded, so that squares of eight turn with two shuffles for each vector, not three."""
+    element = stored or unit.type
+    quad = ir.VectorType(element, LANES // 2)
+    upper, lower = (builder.load(pointer_to(builder, base, index, element, quad), align=1) for base in (one, other))
+    return shuffled(builder, upper, lower, list(range(LANES)))
+
+
 def quads_loader(widen: Any = None, stored: ir.Type | None = None) -> Any:
-    """What loads four neighbours of each of two rows, of one type in memory, one behind the other. Halves of vectors
-    come together as they are loaded, so that squares of eight turn with two shuffles for each vector, not three."""
+    """What loads such, widened if need be."""
 
     def load_quads(builder: ir.IRBuilder, one: ir.Value, other: ir.Value, index: ir.Value, unit: ir.Value) -> ir.Value:
-        element = stored or unit.type
-        quad = ir.VectorType(element, LANES // 2)
-        upper, lower = (builder.load(pointer_to(builder, base, index, element, quad), align=1) for base in (one, other))
-        both = shuffled(builder, upper, lower, list(range(LANES)))
+        both = quads_of(builder, one, other, index, unit, stored)
         return widen(builder, both, ir.VectorType(unit.type, LANES)) if widen else both
 
     return instruction(lambda *kinds: Vector(kinds[3])(types.int64, types.int64, types.int64, kinds[3]))(load_quads)
@@ -297,8 +304,7 @@ def quads_loader(widen: Any = None, stored: ir.Type | None = None) -> Any:
 load_quads = quads_loader()
 
 
-@instruction(lambda vectors: vectors(vectors))
-def transpose_quads(builder: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
+def columns_of_quads(builder: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
     """Four vectors as the rows of two squares of four, side by side: their columns."""
 
     def mixed(one: ir.Value, other: ir.Value, lanes: list[int]) -> ir.Value:
@@ -309,3 +315,6 @@ def transpose_quads(builder: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Valu
         upper, lower = mixed(rows[0], rows[1], lanes), mixed(rows[2], rows[3], lanes)
         columns += [mixed(upper, lower, [first, first + 1, first + LANES, first + LANES + 1]) for first in (0, 2)]
     return columns
+
+
+transpose_quads = instruction(lambda vectors: vectors(vectors))(columns_of_quads)
