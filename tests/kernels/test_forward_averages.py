@@ -341,8 +341,8 @@ FIVE = {"kernel_size": 5, "padding": 2}
         ((2, 4, 7, 7), "every second", {"kernel_size": 7, "padding": 0}, "pool_average"),
         ((1, 7, 8, 8), "plain", {"kernel_size": 8, "padding": 0}, "pool_average_whole_planes_8"),
         ((1, 1, 2, 2), "plain", {"kernel_size": 2, "padding": 0}, "pool_average_whole_planes_0"),
-        ((1, 1, 2, 40), "plain", {"kernel_size": (2, 40), "padding": 0}, "pool_average_whole_planes_40"),
-        ((1, 1, 2, 41), "plain", {"kernel_size": (2, 41), "padding": 0}, "pool_average_whole_planes_0"),
+        ((1, 1, 2, 64), "plain", {"kernel_size": (2, 64), "padding": 0}, "pool_average_whole_planes_64"),
+        ((1, 1, 2, 65), "plain", {"kernel_size": (2, 65), "padding": 0}, "pool_average_whole_planes_0"),
     ],
 )
 def test_which_kernel(shape: Any, layout: str, options: Any, kernel: str, planning: Planning) -> None:

@@ -66,7 +66,7 @@ FEW_WINDOWS, LAYERS_OF_FEW_WINDOWS = "average_few_windows", "average_layers_of_f
 
 # One window over each plane: a kernel for each of the usual widths, and for any other one (0).
 WHOLE_PLANES = {
-    f"{of}_whole_planes_{width}": (of, width) for of in ("pool_average", "pool_max") for width in (0, *range(4, 41))
+    f"{of}_whole_planes_{width}": (of, width) for of in ("pool_average", "pool_max") for width in (0, *range(4, 65))
 }
 
 # The same of small planes, eight at a time: a kernel for each width.

@@ -369,7 +369,8 @@ def _book_whole_planes(pooling: Pooling, record: Record) -> Booking:
     for name, of in zip(("grad_steps", "result_steps", "index_steps"), pooling.planes, strict=False):
         record[name][0, 1] = of.step_of_planes
     far = 3 * pooling.bytes_in_all >= 2 * limits.near_bytes
-    record["soon"] = limits.ahead_of_memory if far else limits.ahead_of_caches
+    sixteen = 2 * LANES * columns * pooling.sizes[0]
+    record["soon"] = max(limits.ahead_of_memory if far else limits.ahead_of_caches, sixteen)
     record["pitch"] = pitch = some * depth * rows + room
     staged = some * depth * rows * columns + room if columns < LANES // 2 else 0
     named = f"{pooling.kernel}_whole_planes_{columns}"

@@ -45,8 +45,9 @@ class Limits:
     ahead: int = 4096
     many_pixels: int = 32
     channels_ahead: int = 384
-    # Whole planes, that is rows in turn, are asked for so many bytes ahead: where caches hold them, and where they do
-    # not. Near ones take 0.75 to 1 of the time, others 0.6 to 1, compared with the other distance or none.
+    # Whole planes, that is rows in turn, are asked for so many bytes ahead, and no less than sixteen rows: where caches
+    # hold them, and where they do not. Near ones take 0.75 to 1 of the time, others 0.6 to 1, compared with the other
+    # distance or none.
     ahead_of_caches: int = 2048
     ahead_of_memory: int = 16384
     # Places of larger planes need 64 bits, as float64 has them; in elements.

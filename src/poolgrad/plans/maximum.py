@@ -442,28 +442,48 @@ def _rows_of_band(bands: Axis, windows: int) -> int:
     return min(windows * bands.size // bands.out + 3, bands.size)
 
 
-def _bands_scratch(s: Scattering) -> tuple[int, int, int, int]:
+class _Bands(NamedTuple):
     """Rows of windows, and planes, at once; floats of their gradients, and of the band."""
+
+    at_once: int
+    together: int
+    chunk: int
+    floats: int
+
+
+def _bands_of(s: Scattering, together: int, numbers: int) -> _Bands:
+    """Of so many planes, and at least so many numbers if rows are not too long."""
     bands, width, windows = _bands(s)
-    together, band = 1, s.limits.band
-    if s.by_pixels:
-        band, each = s.limits.band_of_channels // s.itemsize, _rows_of_band(bands, 1) * width * s.itemsize
-        together = min(max(s.limits.band_of_channels // each, CHANNELS_OF_A_LINE), s.channels)
-        if together < FEW_TOGETHER and s.channels * each <= _most_sums(s):
-            together = s.channels
     row = width * together
     shared = max(bands.kernel - bands.stride, 0) if bands.rule == FIXED else 1
-    band = max(band, min(s.limits.shared_by_band * shared * row, s.limits.budget(s.parts) // s.itemsize // 4))
+    numbers = max(numbers, min(s.limits.shared_by_band * shared * row, s.limits.budget(s.parts) // s.itemsize // 4))
     at_once = 1
-    while at_once < bands.out and _rows_of_band(bands, at_once) * row < band:
+    while at_once < bands.out and _rows_of_band(bands, at_once) * row < numbers:
         at_once *= 2
     floats = _rows_of_band(bands, at_once) * row + LINE + ROOM
-    return at_once, together, at_once * windows * together + ROOM, floats
+    return _Bands(at_once, together, at_once * windows * together + ROOM, floats)
+
+
+def _bands_scratch(s: Scattering) -> _Bands:
+    if not s.by_pixels:
+        return _bands_of(s, 1, s.limits.band)
+    (bands, width, _), numbers = _bands(s), s.limits.band_of_channels // s.itemsize
+    some = min(max(numbers // (_rows_of_band(bands, 1) * width), CHANNELS_OF_A_LINE), s.channels)
+    if some < FEW_TOGETHER:
+        of_all = _bands_of(s, s.channels, numbers)
+        if _fits_most_sums(s, of_all):
+            return of_all
+    return _bands_of(s, some, numbers)
+
+
+def _fits_most_sums(s: Scattering, bands: _Bands) -> bool:
+    return (bands.chunk + bands.floats) * s.itemsize <= _most_sums(s)
 
 
 def _fits_bands(s: Scattering) -> bool:
-    _, together, chunk, floats = _bands_scratch(s)
-    return s.fits(chunk + floats) or (s.by_pixels and together == s.channels)
+    bands = _bands_scratch(s)
+    whole = s.by_pixels and bands.together == s.channels
+    return s.fits(bands.chunk + bands.floats) or (whole and _fits_most_sums(s, bands))
 
 
 def _book_bands(s: Scattering, record: Record) -> Booking:
@@ -524,7 +544,7 @@ def _sparse(s: Scattering) -> int:
 def _has_bands_of_pixels(s: Scattering) -> bool:
     """Whether all channels are in a band, and only some of them would be added up at once in the output."""
     some = s.by_pixels and _channels_of_sums(s) < s.channels
-    return some and _bands_scratch(s)[1] == s.channels and not s.has_few(SPARSE_PIXELS)
+    return some and _bands_scratch(s).together == s.channels and not s.has_few(SPARSE_PIXELS)
 
 
 def _in_place(s: Scattering, record: Record, kernel: str, *, sums: bool) -> Booking:
