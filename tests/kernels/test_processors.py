@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 
 import llvmlite.binding as llvm
 import pytest
 
-from poolgrad.kernels import module_of
+from poolgrad.kernels import kernel_function
 from poolgrad.kernels.jit.compiling import kernel_to_compile
 from poolgrad.kernels.jit.memory import inlined_piece, piece_named
 from poolgrad.kernels.runtime.runner import kernel_signature
@@ -34,7 +33,7 @@ from poolgrad.kernels.runtime.runner import kernel_signature
 def test_arm64(name: str, special: set[str]) -> None:
     """No instruction is named that only one processor has, and the code compiles for arm64 to instructions of its own:
     pairs stored past the caches, half precision, a prefetch. It is not run here."""
-    function = getattr(import_module(f"poolgrad.kernels.{module_of(name)}"), name)
+    function = kernel_function(name)
     compiled = kernel_to_compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
     compiled.compile(kernel_signature(function.__code__.co_argcount - 6, "float32"))
     (code,) = compiled.inspect_llvm().values()

@@ -144,6 +144,17 @@ def module_of(name: str) -> str:
     return _MODULES.get(name) or next(module for prefix, module in _MADE.items() if name.startswith(prefix))
 
 
+@cache
+def kernel_function(name: str) -> Callable[..., int]:
+    """A kernel as Numba is given it. It stands in its module under its name, or ``make_kernel`` there makes it: nobody
+    uses all kinds of one, so each is made when it is asked for."""
+    module = import_module(f".{module_of(name)}", __name__)
+    make = getattr(module, "make_kernel", None)
+    function: Callable[..., int] = make(name) if make else getattr(module, name)
+    function.__name__ = function.__qualname__ = name  # kernels are kept on disk by their names
+    return function
+
+
 def is_loaded(name: str, compute: str) -> bool:
     return (name, compute) in _ADDRESSES
 
@@ -189,7 +200,7 @@ def _load_kernel(name: str, compute: str) -> int:
     from .jit.compiling import compiled_address
     from .runtime.runner import kernel_signature
 
-    function = getattr(import_module(f".{module_of(name)}", __name__), name)
+    function = kernel_function(name)
     # How many tensors it takes its parameters tell.
     tensors = function.__code__.co_argcount - len(("records", "floats", "integers", "begin", "end", "unit"))
     # The names of kernels for integers tell their type; what they are handed for sums is nothing to them.

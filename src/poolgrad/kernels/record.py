@@ -56,10 +56,9 @@ class FewWindows(NamedTuple):
         return "_".join((prefix, *map(str, self)))
 
     @classmethod
-    def of(cls, name: str, prefix: str) -> FewWindows | None:
-        """What a kernel of that name is made for, if it is one of these."""
-        front, _, numbers = name.partition(prefix + "_")
-        return cls(*map(int, numbers.split("_"))) if numbers.count("_") == len(cls._fields) - 1 and not front else None
+    def of(cls, name: str) -> FewWindows:
+        """What a kernel of that name is made for."""
+        return cls(*map(int, name.split("_")[-len(cls._fields) :]))
 
 
 FEW_WINDOWS, LAYERS_OF_FEW_WINDOWS = "average_few_windows", "average_layers_of_few_windows"

@@ -247,7 +247,7 @@ def begin_plane(plan: Any, scratch: Scratch) -> None:
         write_i64(scratch.tags, 8 * slot, NOTHING)
 
 
-def row_kernel(name: str, rows_of_plane: Any) -> Any:
+def row_kernel(rows_of_plane: Any) -> Any:
     """A kernel that has a function make some rows of each plane: those of one tile, counted over its layers."""
 
     def kernel(
@@ -277,5 +277,4 @@ def row_kernel(name: str, rows_of_plane: Any) -> Any:
             fence()
         return NOTHING
 
-    kernel.__name__ = kernel.__qualname__ = name  # kernels are kept on disk by their names
     return kernel

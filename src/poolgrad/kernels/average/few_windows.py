@@ -16,7 +16,6 @@ times as long.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 from ..emitting import stream_run
@@ -46,7 +45,7 @@ from ..jit.vectors import (
     stream,
     write,
 )
-from ..record import BFLOAT16, BY_ELEMENTS, FEW_WINDOWS, FLOAT16, FLOAT32, LANES, NOTHING, FewWindows
+from ..record import BFLOAT16, BY_ELEMENTS, FLOAT16, FLOAT32, LANES, NOTHING, FewWindows
 from .one_pass import STORED, STREAMED, bytes_ahead, flowing_kernel
 from .quotients import divide_row, scale_divisors
 from .spreading import fill
@@ -433,10 +432,5 @@ def row_maker(name: str, windows: FewWindows, *, in_scratch: bool) -> Any:
     return make_rows
 
 
-@cache
-def __getattr__(name: str) -> Any:
-    """Kernels are made when they are asked for: nobody uses them all."""
-    windows = FewWindows.of(name, FEW_WINDOWS)
-    if windows is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return flowing_kernel(name, carve, row_maker(name, windows, in_scratch=False))
+def make_kernel(name: str) -> Any:
+    return flowing_kernel(carve, row_maker(name, FewWindows.of(name), in_scratch=False))

@@ -156,4 +156,4 @@ def _row_roller(row_at: Any, roll_row: Any) -> Any:
 
 
 roll_rows, roll_joined_rows = _row_roller(_row_of_plane, _roll_in_plane), _row_roller(joined_row, _roll_joined_row)
-average_k3s1 = flowing_kernel("average_k3s1", cleared, with_one_divisor(roll_rows))
+average_k3s1 = flowing_kernel(cleared, with_one_divisor(roll_rows))

@@ -8,13 +8,12 @@ then D, and what is added along D comes from the caches.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from ..geometry import COLUMNS, DEPTH, ROWS, run_of
 from ..jit.memory import inlined_piece, read_i64, write_i64
 from ..jit.vectors import fence
-from ..record import LAYERS_IN_ONE_PASS, LAYERS_OF_FEW_WINDOWS, NOTHING, FewWindows
+from ..record import LAYERS_IN_ONE_PASS, NOTHING, FewWindows
 from ..rows import fill_row
 from .few_windows import carve, row_maker
 from .k3s1 import roll_joined_rows, roll_rows
@@ -42,7 +41,7 @@ def write_layer(plan: Any, target: int, low: int, high: int, table: int, count: 
 MOST_JOINED = 3
 
 
-def _layered_kernel(name: str, prepare: Any, make_rows: Any, join_layer: Any) -> Any:
+def _layered_kernel(prepare: Any, make_rows: Any, join_layer: Any) -> Any:
     """A kernel; ``prepare`` and ``make_rows`` are those of a kernel without layers, and make rows in scratch here.
     ``join_layer`` does the same while it writes the result, or says that it can't."""
 
@@ -84,7 +83,6 @@ def _layered_kernel(name: str, prepare: Any, make_rows: Any, join_layer: Any) ->
             fence()
         return NOTHING
 
-    kernel.__name__ = kernel.__qualname__ = name  # kernels are kept on disk by their names
     return kernel
 
 
@@ -109,15 +107,10 @@ def _join_k3s1(
     return True
 
 
-@cache
-def __getattr__(name: str) -> Any:
-    """Kernels are made when they are asked for: nobody uses them all."""
-    if windows := FewWindows.of(name, LAYERS_OF_FEW_WINDOWS):
-        return _layered_kernel(name, carve, row_maker(name, windows, in_scratch=True), _stay_apart)
+def make_kernel(name: str) -> Any:
     if name == "average_layers_k3s1":
-        return _layered_kernel(name, cleared, with_one_divisor(roll_rows), _join_k3s1)
+        return _layered_kernel(cleared, with_one_divisor(roll_rows), _join_k3s1)
     if name in LAYERS_IN_ONE_PASS:
-        return _layered_kernel(
-            name, cleared, with_one_divisor(row_doubler(name, odd=name.endswith("odd"))), _stay_apart
-        )
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _layered_kernel(cleared, with_one_divisor(row_doubler(name, odd=name.endswith("odd"))), _stay_apart)
+    windows = FewWindows.of(name)
+    return _layered_kernel(carve, row_maker(name, windows, in_scratch=True), _stay_apart)

@@ -146,7 +146,7 @@ def with_one_divisor(make_rows: Any) -> Any:
     return make
 
 
-def flowing_kernel(name: str, prepare: Any, make_rows: Any) -> Any:
+def flowing_kernel(prepare: Any, make_rows: Any) -> Any:
     """A kernel of rows. ``make_rows`` makes some of a plane with a layer of gradients, in scratch that ``prepare`` made
     ready, and is given what it returned the last time."""
 
@@ -181,5 +181,4 @@ def flowing_kernel(name: str, prepare: Any, make_rows: Any) -> Any:
             fence()
         return NOTHING
 
-    kernel.__name__ = kernel.__qualname__ = name  # kernels are kept on disk by their names
     return kernel

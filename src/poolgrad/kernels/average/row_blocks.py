@@ -108,4 +108,4 @@ def rows_by_blocks(
         layer_by_blocks(plan, source, at, d, low, high, tile, scratch, unit)
 
 
-average_row_blocks = row_kernel("average_row_blocks", rows_by_blocks)
+average_row_blocks = row_kernel(rows_by_blocks)

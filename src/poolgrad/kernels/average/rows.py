@@ -84,4 +84,4 @@ def rows_by_slots(
             layers_from, layers_to = run_of(plan, DEPTH, d)
 
 
-average_rows = row_kernel("average_rows", rows_by_slots)
+average_rows = row_kernel(rows_by_slots)

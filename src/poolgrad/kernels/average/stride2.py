@@ -137,8 +137,5 @@ def row_doubler(name: str, *, odd: bool = False) -> Any:
     return double_rows
 
 
-def _kernel(name: str, *, odd: bool = False) -> Any:
-    return flowing_kernel(name, cleared, with_one_divisor(row_doubler(name, odd=odd)))
-
-
-average_k3s2, average_k3s2_odd = _kernel("average_k3s2"), _kernel("average_k3s2_odd", odd=True)
+def make_kernel(name: str) -> Any:
+    return flowing_kernel(cleared, with_one_divisor(row_doubler(name, odd=name.endswith("odd"))))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..jit.integers import Integers, integers, larger_integers, least_integers
 from ..jit.memory import piece_named
 from ..jit.vectors import read, write
@@ -15,7 +17,14 @@ from .lanes import QUAD, lanes_giver, lanes_taker, pixels_giver, pixels_taker
 from .maxima import values_pooling
 
 
-def _kernel(name: str, kind: Integers) -> Any:
+def kind_of(kernel: str) -> Integers:
+    """What a kernel pools."""
+    dtype = next(dtype for dtype, name in INTEGER_MAXIMA.items() if name == kernel.removesuffix("_pixels"))
+    return integers(8 * np.dtype(dtype).itemsize, dtype.startswith("int"))
+
+
+def make_kernel(name: str) -> Any:
+    kind = kind_of(name)
     take_one, give_one = kind.read, kind.write
     take_lanes, take_pixels = (
         lanes_taker(f"{name}_take", kind.load_quads),
@@ -56,17 +65,4 @@ def _kernel(name: str, kind: Integers) -> Any:
         pooled(records[0], x, result, result, floats, integers, begin, end, unit)
         return NOTHING
 
-    pool.__name__ = pool.__qualname__ = name
     return pool
-
-
-# By the names of their types.
-KINDS = {
-    "int8": integers(8, True),
-    "uint8": integers(8, False),
-    "int16": integers(16, True),
-    "uint16": integers(16, False),
-    "int32": integers(32, True),
-    "int64": integers(64, True),
-}
-globals().update({name: _kernel(name, KINDS[dtype]) for dtype, name in INTEGER_MAXIMA.items()})

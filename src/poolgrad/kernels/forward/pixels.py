@@ -286,9 +286,7 @@ def kernel_of_rows(name: str, of_floats: Any, of_halves: Any, of_bfloats: Any) -
         pool_rows(records[0], x, result, indices, begin, end, unit)
         return NOTHING
 
-    kernel = pool_with_places if name == "pool_max_pixels" else pool
-    kernel.__name__ = kernel.__qualname__ = name
-    return kernel
+    return pool_with_places if name == "pool_max_pixels" else pool
 
 
 def value_reader(take: Any) -> Any:
@@ -354,17 +352,18 @@ def _place_giver(numbers: Numbers) -> Any:
     return give, giver(numbers.store_few, store_few_places_32, store_few_places_64)
 
 
-def _kernel(name: str, walker: Any, reader: Any, join: Any, giver: Any) -> Any:
-    types = {
-        "floats": Numbers(load, store, stream, load_few, store_few),
-        "halves": Numbers(load_halves, store_halves, stream_halves, load_few_halves, store_few_halves),
-        "bfloats": Numbers(load_bfloats, store_bfloats, stream_bfloats, load_few_bfloats, store_few_bfloats),
-    }
-    return kernel_of_rows(
-        name, *(row_pooler(f"{name}_{key}", of, walker, reader, join, giver) for key, of in types.items())
-    )
+_TYPES = {
+    "floats": Numbers(load, store, stream, load_few, store_few),
+    "halves": Numbers(load_halves, store_halves, stream_halves, load_few_halves, store_few_halves),
+    "bfloats": Numbers(load_bfloats, store_bfloats, stream_bfloats, load_few_bfloats, store_few_bfloats),
+}
+# How each kernel goes through a window, begins, goes on, and gives what it found.
+_KINDS = {
+    "pool_average_pixels": (sums, value_reader, add, _average_giver),
+    "pool_max_values_pixels": (maxima, value_reader, larger_number, value_giver),
+    "pool_max_pixels": (maxima, _place_reader, larger_of_places, _place_giver),
+}
 
 
-pool_average_pixels = _kernel("pool_average_pixels", sums, value_reader, add, _average_giver)
-pool_max_values_pixels = _kernel("pool_max_values_pixels", maxima, value_reader, larger_number, value_giver)
-pool_max_pixels = _kernel("pool_max_pixels", maxima, _place_reader, larger_of_places, _place_giver)
+def make_kernel(name: str) -> Any:
+    return kernel_of_rows(name, *(row_pooler(f"{name}_{key}", of, *_KINDS[name]) for key, of in _TYPES.items()))

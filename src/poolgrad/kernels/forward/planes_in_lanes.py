@@ -78,7 +78,8 @@ def ask_for(memory: int, size: int, unit: Any) -> None:
         prefetch_near(memory + line, 0, unit)
 
 
-def _average(name: str, width: int) -> Any:
+def make_kernel(name: str) -> Any:
+    width = PLANES_IN_LANES[name]
     sums_of_four, sums_of_one = _summer(width, ROWS_AT_ONCE), _summer(width, 1)
 
     @inlined_piece
@@ -118,8 +119,4 @@ def _average(name: str, width: int) -> Any:
             first += n
         return NOTHING
 
-    pool.__name__ = pool.__qualname__ = name
     return pool
-
-
-globals().update({name: _average(name, width) for name, width in PLANES_IN_LANES.items()})

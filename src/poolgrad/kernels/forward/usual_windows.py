@@ -417,7 +417,8 @@ def _pooler(name: str, of: str, kernel: int, stride: int, deep: bool) -> Any:
     return pool
 
 
-def _kernel(name: str, of: str, kernel: int, stride: int, deep: bool) -> Any:
+def make_kernel(name: str) -> Any:
+    of, kernel, stride, deep = USUAL_WINDOWS[name]
     pool = _pooler(name, of, kernel, stride, deep)
 
     def of_numbers(
@@ -432,9 +433,4 @@ def _kernel(name: str, of: str, kernel: int, stride: int, deep: bool) -> Any:
         pool(records[0], x, result, indices, floats, begin, end, unit)
         return NOTHING
 
-    made = of_both if of == "pool_max" else of_numbers
-    made.__name__ = made.__qualname__ = name
-    return made
-
-
-globals().update({name: _kernel(name, *windows) for name, windows in USUAL_WINDOWS.items()})
+    return of_both if of == "pool_max" else of_numbers

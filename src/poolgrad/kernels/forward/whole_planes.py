@@ -301,11 +301,6 @@ def _maximum(name: str, width: int) -> Any:
     return pool
 
 
-def _named(make: Any, name: str, width: int) -> Any:
-    kernel = make(name, width)
-    kernel.__name__ = kernel.__qualname__ = name
-    return kernel
-
-
-_MAKERS = {"pool_average": _average, "pool_max": _maximum}
-globals().update({name: _named(_MAKERS[of], name, width) for name, (of, width) in WHOLE_PLANES.items()})
+def make_kernel(name: str) -> Any:
+    of, width = WHOLE_PLANES[name]
+    return _average(name, width) if of == "pool_average" else _maximum(name, width)

@@ -7,7 +7,6 @@ vain; if there is one, these channels of the image are done again by scattering.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from ..emitting import can_stream
@@ -23,6 +22,8 @@ from .planes import first_plane, plane_at, share_of
 
 # An index that no pixel has: planes are smaller.
 NOWHERE = 2**31 - 1
+# How pieces for halves are called, and what widens and narrows these.
+_OF_STORAGE = {FLOAT16: ("_halves", OF_HALVES), BFLOAT16: ("_bfloats", OF_BFLOATS)}
 
 
 @piece
@@ -183,8 +184,9 @@ def gather_image(
     return all_lanes(found)
 
 
-def _kernel(kernel_size: int, stride: int, suffix: str = "", conversions: Conversions = None) -> Any:
-    """The kernel for windows of one kind and a storage type."""
+def make_kernel(name: str) -> Any:
+    kernel_size, stride, code = PIXEL_BLOCKS[name]
+    suffix, conversions = _OF_STORAGE.get(code, ("", None))
     block, gather_block = _for_windows(kernel_size, stride, conversions, suffix)
 
     def kernel(
@@ -211,16 +213,4 @@ def _kernel(kernel_size: int, stride: int, suffix: str = "", conversions: Conver
             fence()
         return NOTHING
 
-    # Kernels are kept on disk by their names.
-    kernel.__name__ = kernel.__qualname__ = f"max_channels_last_k{kernel_size}s{stride}{suffix}"
     return kernel
-
-
-@cache
-def __getattr__(name: str) -> Any:
-    """Kernels are made when they are asked for: nobody uses them all."""
-    if name not in PIXEL_BLOCKS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    kernel_size, stride, code = PIXEL_BLOCKS[name]
-    conversions = {FLOAT16: OF_HALVES, BFLOAT16: OF_BFLOATS}.get(code)
-    return _kernel(kernel_size, stride, {FLOAT16: "_halves", BFLOAT16: "_bfloats"}.get(code, ""), conversions)

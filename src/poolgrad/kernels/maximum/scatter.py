@@ -251,8 +251,20 @@ def in_equal_steps(plan: Any, steps: Any) -> bool:
     return (plan.out[1] == 1 or steps[3] == columns) and (plan.out[0] == 1 or steps[2] == plan.out[1] * columns)
 
 
-def _kernel(name: str, adders: Any, scatter_again: Any = scatter_planes) -> Any:
-    add_run, fill_plane, add_planes = adders
+add_to_band, _, add_planes_to_band = run_adder("add_to_band", add_number, itemsize, in_band=True)
+# How each kernel adds gradients to numbers, and of what size these are.
+_ADDING = {
+    "scatter_numbers": (add_number, itemsize),
+    "scatter_halves": (_summed(half_to_float, float_to_half), size_of_half),
+    "scatter_bfloats": (_summed(bfloat_to_float, float_to_bfloat), size_of_half),
+    "scatter_halves_apart": (_put(0x7C00, 0x0200), size_of_half),
+    "scatter_bfloats_apart": (_put(0x7F80, 0x0040), size_of_half),
+}
+
+
+def make_kernel(name: str) -> Any:
+    add_run, fill_plane, add_planes = run_adder(f"{name}_run", *_ADDING[name])
+    scatter_again = scatter_planes_of_numbers if name == "scatter_numbers" else scatter_planes
 
     @inlined_piece
     def fill_run(plan: Any, into: Into, run: Run, cleared: int, unit: Any) -> int:
@@ -336,18 +348,4 @@ def _kernel(name: str, adders: Any, scatter_again: Any = scatter_planes) -> Any:
             fence()
         return NOTHING
 
-    kernel.__name__ = kernel.__qualname__ = name  # kernels are kept on disk by their names
     return kernel
-
-
-_HALVES, _BFLOATS = (half_to_float, float_to_half), (bfloat_to_float, float_to_bfloat)
-scatter_numbers = _kernel("scatter_numbers", run_adder("add_numbers", add_number, itemsize), scatter_planes_of_numbers)
-add_to_band, _, add_planes_to_band = run_adder("add_to_band", add_number, itemsize, in_band=True)
-scatter_halves, scatter_bfloats = (
-    _kernel(f"scatter_{name}", run_adder(f"add_{name}", _summed(*both), size_of_half))
-    for name, both in (("halves", _HALVES), ("bfloats", _BFLOATS))
-)
-scatter_halves_apart, scatter_bfloats_apart = (
-    _kernel(f"scatter_{name}_apart", run_adder(f"put_{name}", _put(*bits), size_of_half))
-    for name, bits in (("halves", (0x7C00, 0x0200)), ("bfloats", (0x7F80, 0x0040)))
-)

@@ -110,7 +110,7 @@ def _rows(stride: int) -> Any:
     return lay
 
 
-def kernel_of(name: str, stride: int, lay: Any) -> Any:
+def kernel_of(stride: int, lay: Any) -> Any:
     """The kernel for windows of this many rows and columns, some rows of which ``lay`` makes."""
 
     def kernel(
@@ -151,8 +151,7 @@ def kernel_of(name: str, stride: int, lay: Any) -> Any:
             fence()
         return NOTHING
 
-    kernel.__name__ = kernel.__qualname__ = name  # kernels are kept on disk by their names
     return kernel
 
 
-max_touching_2, max_touching_3 = (kernel_of(f"max_touching_{stride}", stride, _rows(stride)) for stride in (2, 3))
+max_touching_2, max_touching_3 = (kernel_of(stride, _rows(stride)) for stride in (2, 3))

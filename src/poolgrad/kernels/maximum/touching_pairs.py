@@ -85,4 +85,4 @@ def lay_pairs(
     return all_below(worst, 2) and not any_bits(beyond)
 
 
-max_touching_pairs = kernel_of("max_touching_pairs", 2, lay_pairs)
+max_touching_pairs = kernel_of(2, lay_pairs)
