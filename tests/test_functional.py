@@ -540,7 +540,7 @@ def test_the_product_is_part_of_a_call() -> None:
 
 
 def test_the_number_of_threads_is_part_of_a_call(planning: Planning) -> None:
-    planning.use(ways=["rows"], bytes_per_part=1)  # eight planes at a time could not be divided
+    planning.use(ways=["rows"], time_of_part=1)  # eight planes at a time could not be divided
     out, before = np.empty(SHAPE, np.float32), poolgrad.get_num_threads()
     try:
         for n in (1, 3, 1, 2, 3):

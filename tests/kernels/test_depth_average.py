@@ -58,7 +58,7 @@ def check(cases: list[Any], limits: Use, dtype: Any, reached: Callable[[Plan], b
     try:
         for parts in (1, 5):
             poolgrad.set_num_threads(parts)
-            planning.use(**limits | {"bytes_per_part": 1})
+            planning.use(**limits | {"time_of_part": 1})
             plans = planning.recording()
             for case, answer in zip(cases, expected, strict=True):
                 for layout in ("plain", "cropped"):
@@ -232,7 +232,7 @@ def test_windows_that_are_long_along_rows(rows: int, planning: Planning) -> None
                     exact += reference.avg_pool2d_backward(plane, sizes, *one, *many)
                     bound += reference.avg_pool2d_backward(np.abs(plane), sizes, *one, *many)
             assert (np.abs(got[0, :, d] - exact) <= bound * terms * 2.0**-24 * 1.001).all()
-        planning.use(bytes_per_part=1, widest_tile=8, narrowest_tile=8)
+        planning.use(time_of_part=1, widest_tile=8, narrowest_tile=8)
         assert_same_bits(avg_pool3d_backward(grad, shape, *numbers, divisor_override=1), got)
         planning.use()
 

@@ -31,7 +31,7 @@ FLOATS = [dtype for dtype in DTYPES if dtype not in HALVES]
 @pytest.fixture(autouse=True)
 def split_as_far_as_there_are_threads(planning: Planning) -> None:
     """Few gradients of 16 bits would go a way of their own."""
-    planning.use(avoided=["sparse"], bytes_per_part=1)
+    planning.use(avoided=["sparse"], time_of_part=1)
 
 
 @pytest.fixture(params=[1, 3])
@@ -262,7 +262,7 @@ def test_windows_that_touch(dtype: Any, index_dtype: Any, streamed: bool, planni
 def test_rows_that_are_streamed(stride: int, dtype: Any, planning: Planning) -> None:
     """Every length of a last group of windows, where memory can be streamed to, and where it can't; one thread, so that
     there are volumes with another one behind them and one without."""
-    planning.limit(last_cache=0, bytes_per_part=1 << 30)
+    planning.limit(last_cache=0, time_of_part=1 << 60)
     planning.ways = ["touching"]
     size = np.dtype(dtype).itemsize
     for width, index_dtype in itertools.product(range(stride * 8, stride * 8 + 34), INDEX_DTYPES):

@@ -63,14 +63,14 @@ def test_all_legal_ways_give_the_same_bits(name: str, planning: Planning) -> Non
     operator, dice, several = REGISTRY[name], random.Random(name), 0
     for (function, arguments, outs), _ in zip(drawn(operator, dice), range(DRAWS), strict=False):
         out = outs if len(outs) > 1 else outs[0]
-        planning.use(bytes_per_part=1)
+        planning.use(time_of_part=1)
         function(*arguments, out=out)
         expected = [bits(np.ascontiguousarray(array)) for array in outs]
         choice = planning.plans[-1].choice
         legal = [] if choice is None else [v.way for v in choice.verdicts() if not v.lacks]
         several += len(legal) > 1
         for way in legal:
-            planning.use(ways=[way], bytes_per_part=1)
+            planning.use(ways=[way], time_of_part=1)
             for array in outs:
                 array[...] = 77
             function(*arguments, out=out)

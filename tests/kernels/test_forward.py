@@ -135,7 +135,7 @@ def threads() -> Iterator[None]:
 @pytest.mark.parametrize("case", PLANES + DEEP + SPREAD, ids=str)
 @pytest.mark.parametrize("limits", OF_PLACES, ids=str)
 def test_windows_and_limits(case: Any, limits: Use, planning: Planning) -> None:
-    planning.use(bytes_per_part=1, **limits)
+    planning.use(time_of_part=1, **limits)
     for number in (1, 3):
         poolgrad.set_num_threads(number)
         forget_calls()

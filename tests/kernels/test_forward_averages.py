@@ -202,7 +202,7 @@ def threads() -> Iterator[None]:
 @pytest.mark.parametrize("case", PLANES + DEEP, ids=str)
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_windows_and_limits(case: Case, limits: Use, planning: Planning) -> None:
-    planning.use(bytes_per_part=1, **limits)
+    planning.use(time_of_part=1, **limits)
     for number in (1, 3):
         poolgrad.set_num_threads(number)
         forget_calls()
@@ -232,7 +232,7 @@ WHOLE += [(5, 5, 8), (2, 7, 7), (4, 2, 5), (3, 1, 6), (1, 9, 4)]
 def test_small_planes_as_wholes(way: str, sizes: tuple[int, ...], dtype: Any, planning: Planning) -> None:
     """Rows that fill quads and do not, images of more and fewer than eight planes, which follow each other or do not,
     parts that end anywhere, results that lie anywhere."""
-    planning.use(ways=[way], bytes_per_part=1, results=24, rows_of_planes=40)
+    planning.use(ways=[way], time_of_part=1, results=24, rows_of_planes=40)
     case = Adaptive(sizes, (1,) * len(sizes))
     taken = set()
     for lead, number, apart in itertools.product(
@@ -263,7 +263,7 @@ def test_rows_of_images_are_planes_in_turn(planning: Planning) -> None:
 @pytest.mark.parametrize("case", PLANES + DEEP, ids=str)
 def test_rows_of_channels(case: Case, dtype: Any, planning: Planning) -> None:
     """Sums wait in scratch; channels that are whole fours of vectors, whole vectors, and others."""
-    planning.use(ways=["rows of channels"], bytes_per_part=1)
+    planning.use(ways=["rows of channels"], time_of_part=1)
     for number, channels in ((1, 32), (3, 40), (2, 8), (1, 9), (2, 47)):
         poolgrad.set_num_threads(number)
         for layout in ("channels last", "channels last apart"):
@@ -277,7 +277,7 @@ def test_rows_of_channels(case: Case, dtype: Any, planning: Planning) -> None:
 @pytest.mark.parametrize("case", [PLANES[10], PLANES[20], DEEP[3]], ids=str)
 def test_rows_of_channels_in_pieces(case: Case, dtype: Any, planning: Planning) -> None:
     """Where windows are fewer than threads these share their channels, also such that are no whole vectors."""
-    planning.use(ways=["rows of channels"], bytes_per_part=1)
+    planning.use(ways=["rows of channels"], time_of_part=1)
     poolgrad.set_num_threads(5)
     rows = math.prod(map(len, case.windows()[:-1]))
     for channels, most in ((192, 3), (203, 3), (321, 5)):

@@ -81,7 +81,7 @@ def gradients(shape: tuple[int, ...], dtype: Any) -> Array:
 @pytest.mark.parametrize("product", [None, INFERENCE])
 def test_windows_and_limits(case: Any, limits: dict[str, int], product: str | None, planning: Planning) -> None:
     """Values and every byte of the mask, with NaN, infinities and equal numbers; 17 channels are two groups."""
-    planning.use(bytes_per_part=1, **limits)
+    planning.use(time_of_part=1, **limits)
     for lead in ((17,), (2, 3)):
         x = numbers((*lead, *case[0]), FLOAT32)
         values, mask = wanted(x, case, product)
@@ -98,7 +98,7 @@ def test_windows_and_limits(case: Any, limits: dict[str, int], product: str | No
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("product", [None, TRAINING])
 def test_layouts_and_types(layout: str, product: str | None, planning: Planning) -> None:
-    planning.use(bytes_per_part=1)
+    planning.use(time_of_part=1)
     for dtype in DTYPES if product is None else (FLOAT32, FLOAT16):
         for case in (CASES[1], CASES[-4]):
             x = numbers((2, 9, *case[0]), dtype)
@@ -116,7 +116,7 @@ def test_layouts_and_types(layout: str, product: str | None, planning: Planning)
 @pytest.mark.parametrize("layout", ["plain", "every second", "fortran"])
 def test_gradients_are_those_of_indices(case: Any, limits: dict[str, int], layout: str, planning: Planning) -> None:
     """Bit for bit; the mask may be any view."""
-    planning.use(bytes_per_part=1, **limits)
+    planning.use(time_of_part=1, **limits)
     for lead in ((17,), (2, 3)):
         x = numbers((*lead, *case[0]), FLOAT32)
         values, indices = indices_of(x, case)
@@ -136,7 +136,7 @@ def test_gradients_are_those_of_indices(case: Any, limits: dict[str, int], layou
 @pytest.mark.parametrize("dtype", [FLOAT32, FLOAT16], ids=str)
 def test_gradients_of_masks_of_bits(case: Any, layout: str, dtype: np.dtype[Any], planning: Planning) -> None:
     """On the training series float32 is rounded to float16 before and after the sums."""
-    planning.use(bytes_per_part=1, windows_at_once=7)
+    planning.use(time_of_part=1, windows_at_once=7)
     x = numbers((2, 17, *case[0]), dtype)
     values, mask = pool(x, case, TRAINING)
     given = reference.rounded_to(reference.FLOAT16, x) if dtype == FLOAT32 else x
@@ -331,7 +331,7 @@ def test_an_empty_batch(product: str | None) -> None:
 @pytest.mark.parametrize("number", [1, 3])
 def test_being_watched_changes_no_bit(number: int, planning: Planning, monkeypatch: pytest.MonkeyPatch) -> None:
     """A watched run enters its kernel again and again, and clears what that leaves."""
-    planning.use(bytes_per_part=1, tile=5)
+    planning.use(time_of_part=1, tile=5)
     poolgrad.set_num_threads(number)
     monkeypatch.setattr(execute, "SURELY_QUICK", 0)
     monkeypatch.setattr(execute, "QUICK_SECONDS", -1.0)

@@ -30,7 +30,7 @@ from poolgrad.run.calls import forget_calls
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
-LARGE: dict[str, Any] = {"ways": ["blocks of pixels"], "avoided": ["apart"], "bytes_per_part": 1}
+LARGE: dict[str, Any] = {"ways": ["blocks of pixels"], "avoided": ["apart"], "time_of_part": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -154,7 +154,7 @@ def beginning_at(values: Array, offset: int) -> Array:
 def test_rows_that_are_streamed(stride: int, dtype: Any, index_dtype: Any, planning: Planning) -> None:
     """Every length of a last group of windows, where memory can be streamed to, and where it can't; one thread, so that
     there are planes with another one behind them and a plane without."""
-    planning.use(ways=["touching"], last_cache=0, bytes_per_part=1 << 30)
+    planning.use(ways=["touching"], last_cache=0, time_of_part=1 << 60)
     for width in range(stride * 8, stride * 8 + 34):
         shape = (2, 2, 2 * stride + width % 2, width)
         grad, indices = gradients_and_indices(shape, dtype, index_dtype, stride, stride, 0, False)
@@ -172,7 +172,7 @@ def test_rows_that_are_streamed(stride: int, dtype: Any, index_dtype: Any, plann
 def test_windows_behind_a_row_are_not_taken_for_its_own(width: int, index_dtype: Any, planning: Planning) -> None:
     """The last row of a plane is streamed together with the first windows of the next plane. The first of these names
     every place of its own plane in turn. One or two columns of each plane are in no window and stay zero."""
-    planning.use(ways=["touching"], last_cache=0, bytes_per_part=1 << 30)
+    planning.use(ways=["touching"], last_cache=0, time_of_part=1 << 60)
     shape = (1, 3, 3, width)
     grad, good = gradients_and_indices(shape, np.float32, index_dtype, 3, 3, 0, False)
     grad = np.arange(1, grad.size + 1, dtype=np.float32).reshape(grad.shape)
@@ -292,7 +292,7 @@ def test_bands_of_a_plane(dtype: Any, index_dtype: Any, streamed: bool, planning
 def test_windows_of_one_element(dtype: Any, index_dtype: Any, planning: Planning, threads: None) -> None:
     """Planes and pixels of fewer numbers than a vector has, and of more than are looked at together; in runs of memory
     and channel by channel, some of them for each thread."""
-    planning.use(ways=["single elements"], bytes_per_part=1, channels_of_a_part=8)
+    planning.use(ways=["single elements"], time_of_part=1, channels_of_a_part=8)
     sizes = ((1, 1, 1, 1), (2, 3, 1, 7), (1, 2, 3, 3), (2, 9, 4, 5), (1, 70, 3, 5), (2, 2, 41, 53))
     for shape, layout in itertools.product(sizes, ("plain", "channels last")):
         grad, indices = gradients_and_indices(shape, dtype, index_dtype, 1, 1, 0, False)
@@ -826,7 +826,7 @@ def test_loads_that_would_wait_for_stores(
 ) -> None:
     """Planes are scattered in scratch then, and otherwise scratch stays as it was. Some at a time, and one by one."""
     _, of_indices, of_output, of_scratch, used = case
-    planning.limit(bytes_per_part=1 << 30, last_cache=0 if streamed else 1 << 60)
+    planning.limit(time_of_part=1 << 60, last_cache=0 if streamed else 1 << 60)
     for shape in ((1, 2, 28, 28), (2, 3, 32, 32), (1, 1, 40, 40)):  # all batches begin alike in their pages
         grad, indices = gradients_and_indices(shape, np.float32, np.int32, 3, 1, 1, False)
         expected = np.zeros(shape, np.float32)

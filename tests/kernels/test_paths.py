@@ -45,17 +45,17 @@ ROWS: Use = {"ways": ["rows"]}
 LIMITS: list[tuple[str, Use, Callable[[Plan], bool]]] = [
     ("rolling rows", ROLLING, lambda p: is_rolling(p) == can_roll(p)),
     ("rolling rows past the caches", ROLLING | {"last_cache": 0}, lambda p: is_rolling(p) == can_roll(p)),
-    ("many parts of rolling rows", ROLLING | {"bytes_per_part": 1}, lambda p: is_rolling(p) == can_roll(p)),
+    ("many parts of rolling rows", ROLLING | {"time_of_part": 1}, lambda p: is_rolling(p) == can_roll(p)),
     ("doubled rows", DOUBLING, lambda p: is_doubling(p) == can_double(p)),
     ("doubled rows past the caches", DOUBLING | {"last_cache": 0}, lambda p: is_doubling(p) == can_double(p)),
     (
         "many parts of doubled rows",
-        DOUBLING | {"last_cache": 0, "bytes_per_part": 1},
+        DOUBLING | {"last_cache": 0, "time_of_part": 1},
         lambda p: is_doubling(p) == can_double(p),
     ),
     ("few windows", FEW, lambda p: are_few(p) == can_be_few(p)),
     ("few windows past the caches", FEW | {"last_cache": 0}, lambda p: are_few(p) == can_be_few(p)),
-    ("many parts of few windows", FEW | {"bytes_per_part": 1}, lambda p: are_few(p) == can_be_few(p)),
+    ("many parts of few windows", FEW | {"time_of_part": 1}, lambda p: are_few(p) == can_be_few(p)),
     ("eight planes at a time", LANES, lambda p: p.kernel == "average_small_planes"),
     ("row by row", ROWS, lambda p: p.kernel == "average_rows"),
     ("narrow tiles", ROWS | {"widest_tile": 16, "narrowest_tile": 8}, lambda p: bool(p.record["tile"][0] <= 16)),
@@ -78,8 +78,8 @@ LIMITS: list[tuple[str, Use, Callable[[Plan], bool]]] = [
         lambda p: bool(p.record["row_slots"][0] <= 1),
     ),
     ("streaming stores", ROWS | {"last_cache": 0}, lambda p: bool(p.record["streaming"][0])),
-    ("many parts", {"bytes_per_part": 1}, lambda p: True),
-    ("many parts of rows", ROWS | {"bytes_per_part": 1}, lambda p: True),
+    ("many parts", {"time_of_part": 1}, lambda p: True),
+    ("many parts of rows", ROWS | {"time_of_part": 1}, lambda p: True),
 ]
 
 
@@ -398,7 +398,7 @@ def check_in_any_parts(
     try:
         poolgrad.set_num_threads(7)
         for parts in (1 << 30, 1):
-            planning.use(**limits | {"bytes_per_part": parts})
+            planning.use(**limits | {"time_of_part": parts})
             for (grad, shape, numbers), answer in zip(cases, expected, strict=True):
                 for place in (0, 4, 8, 12, 1):
                     room = np.full(answer.nbytes + 128, 77, np.uint8)
@@ -512,7 +512,7 @@ def test_planes_of_max_split_over_any_number_of_threads(planning: Planning) -> N
     grad = gradient((3, 5, 6, 7))
     indices = np.random.default_rng(1).integers(0, 12 * 14, grad.shape)
     expected = poolgrad.max_pool2d_with_indices_backward(grad, (3, 5, 12, 14), indices, 2)
-    planning.use(bytes_per_part=1, windows_at_once=2)
+    planning.use(time_of_part=1, windows_at_once=2)
     try:
         for threads in (1, 2, 4, 15, 40):
             poolgrad.set_num_threads(threads)
@@ -543,7 +543,7 @@ PIXEL_LIMITS = [
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
 def test_averages_of_pixels(limits: Use, dtype: Any, planning: Planning) -> None:
     """Channels side by side give the bits of channels apart: strides, gaps, ceil mode, both countings, overrides."""
-    planning.use(bytes_per_part=1, last_cache=0, **limits)
+    planning.use(time_of_part=1, last_cache=0, **limits)
     plans = planning.recording()
     poolgrad.set_num_threads(3)
     try:
@@ -556,11 +556,11 @@ def test_averages_of_pixels(limits: Use, dtype: Any, planning: Planning) -> None
             }
             out = [pooled_size(n, kernel=kernel, stride=stride, pad=pad, ceil_mode=bool(width % 2)) for n in shape[2:]]
             grad = gradient((2, channels, *out), dtype)
-            planning.use(bytes_per_part=1, last_cache=0, **limits)
+            planning.use(time_of_part=1, last_cache=0, **limits)
             expected = poolgrad.avg_pool2d_backward(grad, shape, **numbers, **more)
             assert plans[-1].kernel != "average_channels_last"
             for way in ("touching pixels", "channels last"):
-                planning.use(ways=[way], avoided=["whole planes"], bytes_per_part=1, last_cache=0, **limits)
+                planning.use(ways=[way], avoided=["whole planes"], time_of_part=1, last_cache=0, **limits)
                 room = np.full((2, shape[2] + 2, shape[3], channels), 77, dtype)
                 target = room[:, 1:-1].transpose(0, 3, 1, 2)
                 poolgrad.avg_pool2d_backward(channels_last(grad), shape, **numbers, **more, out=target)
@@ -609,7 +609,7 @@ def test_columns_of_rows_are_kept(dtype: Any, monkeypatch: Any, planning: Planni
     """Where expanded rows of all windows over an element do not fit scratch, but their columns do: with several tiles,
     planes and threads, strides, windows cut off, and depth."""
     monkeypatch.setattr(average, "LONGEST_BLOCK", 0)  # other sums, which have no tiles so narrow
-    limits = ROWS | {"narrowest_tile": 16, "total_budget": 1 << 40, "bytes_per_part": 1}
+    limits = ROWS | {"narrowest_tile": 16, "total_budget": 1 << 40, "time_of_part": 1}
     calls: list[tuple[Any, ...]] = [
         (poolgrad.avg_pool2d_backward, (1, 2, 90, 75), 40, 1, 0),
         (poolgrad.avg_pool2d_backward, (2, 1, 90, 75), 40, 1, 20),

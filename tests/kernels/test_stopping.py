@@ -378,7 +378,7 @@ def test_being_watched_changes_no_bit(
     kernel: str, call: Any, threads: int, planning: Planning, request: pytest.FixtureRequest
 ) -> None:
     """A watched run enters its kernel again and again, for one unit, two, four and so on."""
-    planning.use(bytes_per_part=1, ways=FORCED.get(kernel, []))
+    planning.use(time_of_part=1, ways=FORCED.get(kernel, []))
     data = data_of(call)
     made, expected = plan_of(planning, call, data)
     assert made.kernel == kernel

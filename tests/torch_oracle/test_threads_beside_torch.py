@@ -22,7 +22,7 @@ SHAPE = (1, 4, 8, 8)
 @pytest.fixture
 def planned(planning: Planning, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Plan]]:
     """Into how many parts each call was divided that had to be planned; as in a process where nobody set a number."""
-    planning.use(ways=["rows"], bytes_per_part=1)  # eight planes at a time could not be divided
+    planning.use(ways=["rows"], time_of_part=1)  # eight planes at a time could not be divided
     monkeypatch.setattr(threads, "is_set", False)
     monkeypatch.setattr(threads, "count", 5)
     before = torch.get_num_threads()

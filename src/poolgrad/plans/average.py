@@ -35,7 +35,7 @@ from ..kernels.record import (
 )
 from . import average_times
 from .limits import Limits, machine_limits
-from .plan import CODES, Plan, compute_dtype, parts_for, power_of_two
+from .plan import CODES, Plan, compute_dtype, parts_for, power_of_two, time_of_traffic
 from .ways import Booking, Need, Record, Way, choose
 
 # What grad_output is rounded to before anything else ("computed in X").
@@ -172,13 +172,13 @@ class Spreading:
         return self.axes[0].longest_run > 1
 
     def parts(self, units: int, way: str) -> int:
-        time = self.time_alone(way)
-        return parts_for(self.threads, units, self.limits, self.source, self.target, time=time)
+        return parts_for(self.threads, units, self.limits, self.time_alone(way)) if self.threads > 1 else 1
 
     def time_alone(self, way: str) -> float:
-        """What a way takes on one thread, in nanoseconds, by estimate; 0 if nobody needs to know."""
-        known = way in TIMES and self.threads > 1
-        return TIMES[way](dataclasses.replace(self, threads=1)) if known else 0.0
+        """What a way takes on one thread, in nanoseconds, by estimate."""
+        if way in TIMES:
+            return TIMES[way](dataclasses.replace(self, threads=1))
+        return time_of_traffic(self.source, self.target)
 
     def budget(self, units: int) -> int:
         """Bytes of scratch that each part may have of a kernel that is split into so many units at most."""
@@ -608,6 +608,7 @@ TIMES: dict[str, Callable[[Spreading], float]] = {
     "few windows": average_times.of_few_windows,
     "small planes": average_times.of_small_planes,
     "rows": average_times.of_rows,
+    "whole planes": average_times.of_whole_planes,
 }
 
 

@@ -119,5 +119,9 @@ def of_channels_last(views: Spreading) -> float:
     return 445 + work.gradients * summed + work.rows * (99 + work.columns * (1.2 + 0.63 * vectors * work.over_row))
 
 
+def of_whole_planes(views: Spreading) -> float:
+    return 100 + 2.5 * views.number_of_planes + 0.0055 * views.written
+
+
 def _vectors(views: Spreading) -> int:
     return -(-views.planes.shape[1] // LANES)

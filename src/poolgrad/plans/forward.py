@@ -29,7 +29,7 @@ from ..kernels.record import (
 from . import forward_times
 from .average import MOVES, ROUNDINGS, Axes, axes_of, divisor_of, has_large_divisors
 from .limits import Limits, machine_limits
-from .plan import CODES, Plan, compute_dtype, parts_for, power_of_two
+from .plan import CODES, Plan, compute_dtype, parts_for, power_of_two, time_of_traffic
 from .ways import Booking, Need, Record, Way, choose
 
 # Columns of the rows that eight windows hold at most.
@@ -146,11 +146,11 @@ class Pooling:
         return min(legal, key=lambda way: TIMES[way.name](self)).name
 
     def parts(self, units: int, way: str) -> int:
-        return parts_for(self.threads, units, self.limits, *self.tensors, time=self.time_alone(way))
+        return parts_for(self.threads, units, self.limits, self.time_alone(way)) if self.threads > 1 else 1
 
     def time_alone(self, way: str) -> float:
-        """What a way takes on one thread, in nanoseconds, by estimate; 0 if nobody needs to know."""
-        return TIMES[way](replace(self, threads=1)) if way in TIMES and self.threads > 1 else 0.0
+        """What a way takes on one thread, in nanoseconds, by estimate."""
+        return TIMES[way](replace(self, threads=1)) if way in TIMES else time_of_traffic(*self.tensors)
 
     def budget(self, units: int) -> int:
         """Bytes of scratch that each part may have of a kernel that is split into so many units at most."""

@@ -19,12 +19,10 @@ class Limits:
 
     # All parts' scratch together stays well below 64 MB.
     total_budget: int = 32 << 20
-    # With less traffic than this per thread, handing work to another thread costs more than it saves; or with less
-    # time, in nanoseconds. Measured with two threads and calls in a row: they break even below half of this for the
-    # cheapest kernels, and take 0.65 to 0.8 of the time where one thread takes 5 us; a worker that has to be woken
-    # first comes too late for less than several times as much, and then costs the caller little more than the call for
-    # it.
-    bytes_per_part: int = 1 << 16
+    # Where each thread would have less to do than takes so many nanoseconds, handing work over costs more than it
+    # saves. Calls in a row that take one thread 2 to 3 us took two of them 1.3 to 1.7 times as long, of 5 us as long,
+    # and of 7 to 9 us 0.8 of the time. A worker that has to be woken first comes too late for less than several times
+    # as much, and then costs the caller little more than the call for it.
     time_of_part: int = 2500
     windows_at_once: int = 4096  # whose places or quotients are kept, in numbers
 

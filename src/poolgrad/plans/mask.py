@@ -24,7 +24,7 @@ from .average import ROUNDINGS
 from .forward import plan_maximum as plan_found_maxima
 from .limits import Limits, machine_limits
 from .maximum import plan_maximum as plan_given_maxima
-from .plan import CODES, Plan, compute_dtype, parts_for
+from .plan import CODES, Plan, compute_dtype, parts_for, time_of_traffic
 from .ways import Record
 
 
@@ -50,7 +50,7 @@ def plan_maxima_and_mask(call: Call, threads: int, limits: Limits | None = None,
         record=record,
         tensors=names,
         units=units,
-        parts=parts_for(threads, max(units, 1), limits, x, out, mask),
+        parts=parts_for(threads, units, limits, time_of_traffic(x, out, mask)),
         floats=2 * tile + ROOM,
         integers=tile,
         rest=(groups * positions(call) * mask.shape[-1], mask.count),
@@ -81,7 +81,7 @@ def plan_from_mask(call: Call, threads: int, limits: Limits | None = None, way: 
         record=record,
         tensors=tuple(call.operator.by_role[role].name for role in (Role.GRADIENT, Role.MASK, Role.RESULT)),
         units=units,
-        parts=parts_for(threads, max(units, 1), limits, grad, mask, out),
+        parts=parts_for(threads, units, limits, time_of_traffic(grad, mask, out)),
         floats=chunk + ROOM + (0 if record["direct"] else math.prod(target.spatial) + ROOM),
         integers=2 * chunk,
     )

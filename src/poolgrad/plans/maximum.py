@@ -96,6 +96,11 @@ CHANNELS_OF_A_LINE = 32
 FEW_TOGETHER = 128
 
 
+# What one thread takes for each gradient in nanoseconds, if it is added to floats, to halves, or copied; and how many
+# bytes it clears in one. Times of random calls are 0.75 to 1.3 times what these add up to.
+TIME_OF_FLOAT, TIME_OF_HALF, TIME_OF_COPY, CLEARED_IN_A_NANOSECOND = 0.44, 0.9, 0.17, 160
+
+
 class _View(NamedTuple):
     """A tensor as planes, and its type."""
 
@@ -219,7 +224,17 @@ class Scattering:
 
     @cached_property
     def parts(self) -> int:
-        return parts_for(self.threads, self.count, self.limits, *self.tensors)
+        return parts_for(self.threads, self.count, self.limits, self.time_alone)
+
+    @property
+    def time_alone(self) -> float:
+        """About how many nanoseconds one thread takes within the caches: the output is cleared, and gradients are
+        scattered, or copied if there are as many as elements."""
+        gradients, _, target = self.tensors
+        each = TIME_OF_FLOAT if self.plain else TIME_OF_HALF
+        if gradients.count == target.count:
+            each = TIME_OF_COPY
+        return each * gradients.count + target.dtype.nbytes(target.count) / CLEARED_IN_A_NANOSECOND
 
     @property
     def is_deep(self) -> bool:

@@ -21,6 +21,9 @@ from ..kernels.runtime.task import ALIGNMENT
 from .limits import Limits
 from .ways import Choice, Record
 
+# What kernels read and write in the caches, about; some take a fifth of that time.
+BYTES_IN_A_NANOSECOND = 26
+
 CODES = {
     FLOAT32: codes.FLOAT32,
     FLOAT64: codes.FLOAT64,
@@ -75,12 +78,14 @@ def compute_dtype(storage: DType) -> str:
     return FLOAT64.name if storage in (FLOAT64, INT64) else FLOAT32.name
 
 
-def parts_for(threads: int, units: int, limits: Limits, *tensors: Tensor, time: float = 0.0) -> int:
-    """How many parts are worth a thread each; ``time`` is what all of it takes one thread, in nanoseconds, if that is
-    known."""
-    traffic = sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors)
-    worth = max(traffic // limits.bytes_per_part, int(time) // limits.time_of_part)
-    return max(1, min(threads, units, worth))
+def parts_for(threads: int, units: int, limits: Limits, time: float) -> int:
+    """How many parts are worth a thread each; ``time`` is what all of it takes one thread, in nanoseconds."""
+    return max(1, min(threads, units, int(time) // limits.time_of_part))
+
+
+def time_of_traffic(*tensors: Tensor) -> float:
+    """About how many nanoseconds a kernel takes one thread of which no more is known than what it reads and writes."""
+    return sum(tensor.dtype.nbytes(tensor.count) for tensor in tensors) / BYTES_IN_A_NANOSECOND
 
 
 def power_of_two(n: int) -> int:
