@@ -19,7 +19,7 @@ from poolgrad.operators import REGISTRY
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
-DRAWS = 20
+DRAWS = 30
 
 
 def windows(operator: Operator, dice: random.Random, sizes: list[int]) -> list[Any]:
@@ -29,7 +29,8 @@ def windows(operator: Operator, dice: random.Random, sizes: list[int]) -> list[A
     kernels = [min(dice.choice((2, 3, 3, 4, 5, size)), size) for size in sizes]
     if dice.random() < 0.7:
         kernels = [min(kernels)] * len(sizes)
-    strides = dice.choice((kernels, [1] * len(sizes), [2] * len(sizes)))
+    far = [kernel + dice.randint(2, 5) for kernel in kernels]
+    strides = dice.choice((kernels, [1] * len(sizes), [2] * len(sizes), far))
     return [kernels, strides, dice.choice(([0] * len(sizes), [k // 2 for k in kernels]))]
 
 
@@ -37,7 +38,7 @@ def drawn(operator: Operator, dice: random.Random) -> Iterator[tuple[Any, tuple[
     """Calls of an operator: the function, its arguments, and what they write to. A mask is always one run of memory."""
     pool = getattr(poolgrad, operator.python_name.removesuffix("_backward"))
     while True:
-        sizes = [dice.randint(1, 9) for _ in operator.axes]
+        sizes = [dice.choice((dice.randint(1, 9), dice.randint(10, 30))) for _ in operator.axes]
         sizes[-1] = dice.choice((dice.randint(1, 20), dice.randint(16, 70)))
         shape = (dice.randint(1, 2), dice.choice((1, 2, 3, 8, 9, 16)), *sizes)
         dtype, layout = dice.choice(DTYPES), dice.choice(("plain", "plain", "channels last", "cropped"))
@@ -63,14 +64,15 @@ def test_all_legal_ways_give_the_same_bits(name: str, planning: Planning) -> Non
     operator, dice, several = REGISTRY[name], random.Random(name), 0
     for (function, arguments, outs), _ in zip(drawn(operator, dice), range(DRAWS), strict=False):
         out = outs if len(outs) > 1 else outs[0]
-        planning.use(time_of_part=1)
+        few_at_once = dice.choice(({}, {"band": 16, "band_of_channels": 64, "channels_at_once": 16}))
+        planning.use(time_of_part=1, **few_at_once)
         function(*arguments, out=out)
         expected = [bits(np.ascontiguousarray(array)) for array in outs]
         choice = planning.plans[-1].choice
         legal = [] if choice is None else [v.way for v in choice.verdicts() if not v.lacks]
         several += len(legal) > 1
         for way in legal:
-            planning.use(ways=[way], time_of_part=1)
+            planning.use(ways=[way], time_of_part=1, **few_at_once)
             for array in outs:
                 array[...] = 77
             function(*arguments, out=out)

@@ -287,6 +287,24 @@ def test_bands_of_a_plane(dtype: Any, index_dtype: Any, streamed: bool, planning
             out.assert_untouched()
 
 
+@pytest.mark.parametrize("layout", ["plain", "channels last"])
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_bands_that_end_behind_the_last_window(dtype: Any, layout: str, planning: Planning, threads: None) -> None:
+    """The last band holds all rows that follow its windows, nearly a stride of them."""
+    for kernel, stride, height in itertools.product((1, 2), (3, 4, 7), range(9, 37)):
+        shape = (1, 33, height, 8)
+        grad, indices = gradients_and_indices(shape, dtype, np.int64, kernel, stride, 0, False)
+        inputs = [Guarded.holding(array, layout).array for array in (grad, indices)]
+        for size in (1, 1 << 10, 1 << 13):
+            planning.limit(band=size >> 5, band_of_channels=size, most_sums=0)
+            planning.ways = ["bands"]
+            out = Guarded(shape, dtype, layout)
+            poolgrad.max_pool2d_with_indices_backward(inputs[0], shape, inputs[1], kernel, stride, out=out.array)
+            assert planning.plans.pop().kernel == "scatter_bands"
+            assert_same_bits(np.ascontiguousarray(out.array), added_up(grad, shape, indices))
+            out.assert_untouched()
+
+
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_windows_of_one_element(dtype: Any, index_dtype: Any, planning: Planning, threads: None) -> None:

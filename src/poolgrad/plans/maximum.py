@@ -451,9 +451,9 @@ def _bands(s: Scattering) -> tuple[Axis, int, int]:
 
 
 def _rows_of_band(bands: Axis, windows: int) -> int:
-    """Rows that so many rows of windows reach at most, with those that the next ones share."""
+    """Rows that so many rows of windows reach at most, with those that the next ones share, or that follow the last."""
     if bands.rule == FIXED:
-        return min(windows * bands.stride + bands.kernel, bands.size)
+        return min(windows * bands.stride + max(bands.kernel, bands.stride - 1), bands.size)
     return min(windows * bands.size // bands.out + 3, bands.size)
 
 
