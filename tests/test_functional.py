@@ -660,7 +660,7 @@ def test_thread_numbers() -> None:
             with pytest.raises(ValueError, match="at least 1"):
                 poolgrad.set_num_threads(bad)
         for wrong in (1.5, "2", None):
-            with pytest.raises(TypeError):
+            with pytest.raises(TypeError, match="the number of threads must be an integer, got"):
                 poolgrad.set_num_threads(wrong)  # type: ignore[arg-type]
         assert poolgrad.get_num_threads() == 3
     finally:
@@ -848,9 +848,9 @@ def test_the_type_of_indices_is_not_said_twice_in_two_ways() -> None:
         assert poolgrad.max_pool2d_with_indices(x, 2, index_dtype=given, out=pair) == pair
 
 
-@pytest.mark.parametrize("name", ["whole", "\ud800"])
-def test_a_type_of_indices_that_nobody_knows(name: str) -> None:
-    with pytest.raises(TypeError, match="not understood"):
+@pytest.mark.parametrize("name", ["whole", "\ud800", "", 3, [1]])
+def test_a_type_of_indices_that_nobody_knows(name: object) -> None:
+    with pytest.raises(TypeError, match=r"index_dtype must be a type such as numpy\.int64 or 'int32', got "):
         poolgrad.max_pool2d_with_indices(np.ones((1, 4, 4), np.float32), 2, index_dtype=name)
 
 

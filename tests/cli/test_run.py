@@ -221,7 +221,9 @@ def test_every_result_has_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(os.listdir()) == ["b.npy", "g.npy"]
     add_second_output(monkeypatch, "aclnnAvgPool2dBackward")
     said = poolgrad(*call, expect=2).stderr
-    assert "--out: expected 2 files, for gradInput, places, got 1; give --out for each" in said
+    assert "--out: expected 2 files, for gradInput, places, got 1; give --out once for each" in said
+    three = poolgrad(*call, "-o", "c.npy", "-o", "d.npy", expect=2).stderr
+    assert "--out: expected 2 files, for gradInput, places, got 3" in three
     assert "--out: a.npy can't be two results" in poolgrad(*call, "-o", "./a.npy", expect=2).stderr
     assert "--out: g.npy is the file of --grad-output" in poolgrad(*call, "-o", "g.npy", expect=2).stderr
     assert sorted(os.listdir()) == ["b.npy", "g.npy"]
@@ -242,17 +244,18 @@ def test_a_process_does_as_it_is_told() -> None:
     assert json.loads(command.poolgrad(*call, "out.bin", "--json").stdout)["out"] == "out.bin"
 
 
-def test_an_interrupted_run_leaves_nothing() -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_leaves_nothing(number: signal.Signals, code: int) -> None:
     write_array("g.npy", np.ones((1, 16, 512, 512), np.float32))
     call = ["run", AVG, "--grad-output", "g.npy", "--x", "1,16,1024,1024", "--kernel-size", "2", "-o", "out.npy"]
     running = subprocess.Popen([sys.executable, "-m", "poolgrad", *call], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not list(Path().glob(".out.*")) and running.poll() is None and time.monotonic() < deadline:
         time.sleep(0.001)
-    running.send_signal(signal.SIGINT)
+    running.send_signal(number)
     _, said = running.communicate(timeout=60)
-    assert running.returncode == 130, said
-    assert said.endswith("poolgrad: interrupted\n")
+    assert running.returncode == code, said
+    assert said.endswith("poolgrad: interrupted; nothing was written\n")
     assert "Traceback" not in said
     assert os.listdir() == ["g.npy"]
 

@@ -34,6 +34,8 @@ def describe(value: Any, name: str, format: str, *, output: bool = False) -> Arr
     if hasattr(value, "__dlpack__"):
         return _describe_numpy(_from_dlpack(value, name, output), name, format)
     got, advice = type(value).__name__, f"Try numpy.asarray({name})."
+    if output:  # which a copy would not be
+        advice = "Give the array itself."
     if isinstance(value, tuple | list) and value and all(isinstance(n, int | np.integer) for n in value):
         got, advice = f"a {got} of integers", f"If that is a shape: pass an array of it, such as numpy.ones({name})."
     elif hasattr(value, "store_path") and not hasattr(value, "dtype"):
@@ -89,14 +91,15 @@ def note_write(array: Any) -> None:
 
 
 def name_of_dtype(dtype: Any) -> str:
-    """The name of a type as NumPy, torch or a text says it."""
+    """The name of an index type as NumPy, torch or a text says it."""
     text = str(dtype)
     if text.startswith("torch."):
         return text.removeprefix("torch.")
     try:
         return str(np.dtype(dtype).name)
-    except UnicodeError as error:  # where NumPy looks for letters that it can write
-        raise TypeError(f"data type {text!r} not understood") from error
+    except (TypeError, ValueError) as error:  # letters that NumPy can't write are a ValueError, too
+        got = repr(dtype) if isinstance(dtype, str | int | float | list | tuple) else type(dtype).__name__
+        raise TypeError(f"index_dtype must be a type such as numpy.int64 or 'int32', got {got}.") from error
 
 
 def maker_of(like: Any, tensor: Tensor) -> Callable[[], Any]:

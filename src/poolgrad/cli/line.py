@@ -122,7 +122,7 @@ class Line:
         return {p.name: tensor for p, tensor in tensors.items()}
 
     def _text(self, parameter: Parameter) -> str | None:
-        """What the line says of a tensor; of too many outputs the last ones count, as with every option."""
+        """What the line says of a tensor; outputs share an option, and of too many the last ones count."""
         text = self.tensors.get(parameter.python_name)
         if text is None or not parameter.output:
             return text

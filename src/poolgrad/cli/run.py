@@ -13,7 +13,7 @@ from . import terminal
 from .answers import accepted
 from .line import Line, option, takes_call
 from .names import OperatorName, ProductName, operator_named, product_named
-from .terminal import AsJson, BadInput, FillMissing, percentage, print_json, screen
+from .terminal import AsJson, BadInput, FillMissing, interruptible, percentage, print_json, screen
 
 if TYPE_CHECKING:
     from ..cases.model import Case
@@ -87,7 +87,7 @@ def run(
 
 
 def _files(line: Line, out: Sequence[Path]) -> Sequence[Path]:
-    """A file for each result; of too many the last ones count, as with every option.
+    """A file for each result; of one result the last file counts, as of every option that is given twice.
 
     A result under the name of an input, or of a link to it, would be the end of that input; so would one that contains
     it. Whatever else has a result's name is looked at before anything is computed.
@@ -97,10 +97,10 @@ def _files(line: Line, out: Sequence[Path]) -> Sequence[Path]:
     from ..contract.checks import listed
 
     outputs = line.operator.outputs
-    files = out[-len(outputs) :]
-    if len(files) < len(outputs):
+    files = out if len(outputs) > 1 else out[-1:]
+    if len(files) != len(outputs):
         names = ", ".join(p.name for p in outputs)
-        raise BadInput(f"--out: expected {len(outputs)} files, for {names}, got {len(files)}; give --out for each")
+        raise BadInput(f"--out: expected {len(outputs)} files, for {names}, got {len(files)}; give --out once for each")
     for index, path in enumerate(files):
         if path.suffix.lower() not in (*SUFFIXES, SUFFIX):
             raise BadInput(f"--out: {path}: expected a name that ends in {listed((*SUFFIXES, SUFFIX))}")
@@ -129,6 +129,7 @@ def _is_inside(path: Path, other: Path) -> bool:
     return other.resolve() in path.resolve().parents
 
 
+@interruptible("nothing was written")
 def _compute(case: Case, arrays: Mapping[str, Any], files: Sequence[Path]) -> list[tuple[str, str, Any]]:
     """The call, with the files' memory as its outputs; each file, its type and its shape."""
     from ..arrays.files import create_array

@@ -192,7 +192,7 @@ def described(
 ) -> tuple[Call, dict[str, adapters.Array]]:
     """A call as the contract sees it, which has not judged it yet, and its arrays by documented names."""
     product, data_format, index_dtype = options
-    if data_format is not None and not isinstance(data_format, str):
+    if data_format is not None and (not isinstance(data_format, str) or not data_format):
         raise TypeError(f"data_format must be a string such as 'NCHW' or 'NHWC', got {_seen(data_format)}.")
     format = data_format or operator.default_format
     values = described_numbers(operator, numbers)

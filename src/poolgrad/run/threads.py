@@ -71,7 +71,10 @@ def set_num_threads(n: int) -> None:
     >>> poolgrad.set_num_threads(before)
     """
     global count, is_set
-    n = operator.index(n)
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise TypeError(f"the number of threads must be an integer, got {n!r}") from None
     if n < 1:
         raise ValueError(f"the number of threads must be at least 1, got {n}")
     if n > MOST_THREADS:
