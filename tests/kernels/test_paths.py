@@ -532,10 +532,10 @@ def channels_last(array: Array) -> Array:
 
 PIXEL_LIMITS = [
     {},
-    {"pixels_at_once": 1},
-    {"pixels_at_once": 500},
+    {"bytes_of_pixels": 4},
+    {"bytes_of_pixels": 2000},
     {"most_channels": 11},
-    {"pixels_at_once": 500, "many_channels": 8},
+    {"bytes_of_pixels": 2000, "many_channels": 8},
 ]
 
 

@@ -271,12 +271,13 @@ def _book_channels_last(views: Spreading, record: Record) -> Booking:
     """All channels of a pixel together, or blocks of them."""
     axes, target, channels, limits = views.axes, views.target, views.planes.shape[1], views.limits
     slots = [power_of_two(axis.longest_run) for axis in axes[:2]]
+    room = min(limits.bytes_of_pixels, limits.total_budget // views.threads)
     tile, blocks = axes[2].size, -(-channels // limits.most_channels)
     while True:
         pixel, pitch = -(-channels // blocks), _pitch_of_pixels(axes[2], tile, channels)
         # A slot has rows of sums, or a sum for each column and what these overrun.
         wide = pitch * pixel * _rows_of_sums(axes[2]) if axes[2].rule == FIXED else tile * pixel + LANES
-        if wide * math.prod(slots) <= limits.pixels_at_once:
+        if wide * math.prod(slots) * views.itemsize <= room:
             break
         if pixel > limits.many_channels:
             blocks += 1

@@ -27,13 +27,14 @@ class Limits:
     windows_at_once: int = 4096  # whose places or quotients are kept, in numbers
 
     # Pooling itself, in columns: of the input and of the result that are worked on at once; and in rows of windows that
-    # are kept at most: with more of them each is made, added and forgotten. Where windows hold several layers, rows of
-    # each are wanted in turn: with few at once 8x64x8x28x28 takes 0.37 of the time.
+    # are kept at most: with more of them each is made, added and forgotten. With an eighth of these, windows that hold
+    # more take 1.3 times as long, and single ones 17 times. Where windows hold several layers, rows of each are wanted
+    # in turn: with few at once 8x64x8x28x28 takes 0.37 of the time.
     chunk: int = 512
     chunk_of_layers: int = 16
     tile: int = 1024
     results: int = 256
-    rows_kept: int = 32
+    rows_kept: int = 256
     rows_of_planes: int = 1024  # that are pooled as a whole, some at a time
     # Processors foresee pixels of few channels. Longer ones, of inputs that no cache of a core holds, are asked for so
     # many bytes ahead: windows of 4 over 188 channels take 0.55 of the time. Of windows of many pixels, and of pixels
@@ -58,11 +59,12 @@ class Limits:
     narrowest_tile: int = 64
     batch: int = 2048
     shuffled_stride: int = 4
-    # Channels side by side that are worked on together at most, numbers in all their slots, and channels from which on
+    # Channels side by side that are worked on together at most, bytes of all their slots, and channels from which on
     # a row is cut into blocks of them rather than into tiles. Tiles of single columns take up to three times as long:
-    # with blocks from 1024 channels on random calls take 1.07 times as long, and single ones 2.6 times.
+    # with blocks from 1024 channels on random calls take 1.07 times as long, and single ones 2.6 times. With half the
+    # bytes those that need them take 1.15 times as long.
     most_channels: int = 4096
-    pixels_at_once: int = 1 << 16
+    bytes_of_pixels: int = 1 << 20
     many_channels: int = 256
     # Layers that are made in scratch: bytes of all slots for rows of them, and the fewest rows. A quarter of that takes
     # a tenth longer, a sixteenth a third.

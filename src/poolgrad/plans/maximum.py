@@ -92,8 +92,9 @@ SPARSE_BATCH = 8
 CHANNELS_OF_A_LINE = 32
 # Where bands of some channels would hold fewer of them, all channels of a band are summed up together, so that rows of
 # pixels are runs of memory. Bands of 45 of 359 channels take 3.6 times as long as those of all, of 83 of 400 twice as
-# long, of 146 of 400 1.1 times, and of 234 of 400 0.95.
-FEW_TOGETHER = 128
+# long, of 146 of 400 1.1 times, and of 234 of 400 0.95. With half of this, or twice as many, 300 random calls take 1.01
+# and 1.02 times as long.
+FEW_TOGETHER = 256
 
 
 # What one thread takes for each gradient in nanoseconds, if it is added to floats, to halves, or copied; and how many
