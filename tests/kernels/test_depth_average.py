@@ -17,7 +17,7 @@ from planning import Planning
 import poolgrad
 from poolgrad import avg_pool3d_backward
 from poolgrad.base.windows import pooled_size
-from poolgrad.kernels.record import FEW_WINDOWS, LAYERS_IN_ONE_PASS, LAYERS_OF_FEW_WINDOWS, MOST_DIRECT_TERMS
+from poolgrad.kernels.record import FEW_WINDOWS, LAYERS_OF_FEW_WINDOWS, MOST_DIRECT_TERMS
 from poolgrad.plans.average import LONGEST_BLOCK
 from poolgrad.plans.plan import Plan
 from poolgrad.selftest import reference
@@ -27,7 +27,6 @@ Three = tuple[int, int, int]
 pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
 FLOATS = [dtype for dtype in DTYPES if dtype not in HALVES]
-ONE_PASS: Use = {"ways": ["k3s1", "stride 2", "few windows"]}
 FEW: Use = {"ways": ["few windows"]}
 # Scratch for few rows of a layer at a time, and for all of them.
 BANDS = [{"band_of_layers": 0, "rows_of_layers": 3}, {}]
@@ -72,7 +71,7 @@ def check(cases: list[Any], limits: Use, dtype: Any, reached: Callable[[Plan], b
 
 
 def is_layered(made: Plan) -> bool:
-    return made.kernel.startswith(LAYERS_OF_FEW_WINDOWS) or made.kernel in LAYERS_IN_ONE_PASS
+    return made.kernel.startswith(LAYERS_OF_FEW_WINDOWS)
 
 
 def overlaps(made: Plan) -> bool:
@@ -98,12 +97,11 @@ def test_layers_in_one_pass(dtype: Any, limits: Use, streamed: bool, planning: P
     more = {"last_cache": 0} if streamed else {}
 
     def reached(made: Plan) -> bool:
-        if overlaps(made) and made.record[0]["kernel"][2] == 3:
-            joined = made.kernel == "average_layers_k3s1" and limits["joined_from"] == 0
-            return made.kernel in LAYERS_IN_ONE_PASS and bool(made.record[0]["joined"]) == joined
-        return is_layered(made) if overlaps(made) else made.kernel.startswith(("average_k", FEW_WINDOWS))
+        if overlaps(made):
+            return is_layered(made) and bool(made.record[0]["joined"]) == (limits["joined_from"] == 0)
+        return made.kernel.startswith(FEW_WINDOWS)
 
-    check(cases, ONE_PASS | limits | more, dtype, reached, planning)
+    check(cases, FEW | limits | more, dtype, reached, planning)
 
 
 # Kernel, stride and padding along W and H, up to three windows over an element.
@@ -160,7 +158,7 @@ def test_every_layout_of_averages(window: Three, dtype: Any, planning: Planning)
 @pytest.mark.parametrize("window", [(3, 2, 1), (3, 1, 1)], ids=str)
 def test_sums_against_fractions(window: Three, dtype: Any, planning: Planning) -> None:
     """One division and at most ``additions`` additions to each term."""
-    planning.use(**ONE_PASS)
+    planning.use(**FEW)
     plans = planning.recording()
     kernel, stride, pad = window
     numbers, shape = tuple((number,) * 3 for number in window), (1, 1, 5, 4, 17)
@@ -182,7 +180,7 @@ def test_sums_against_fractions(window: Three, dtype: Any, planning: Planning) -
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_nan_stays_in_its_windows(value: float, planning: Planning) -> None:
-    planning.use(**ONE_PASS)
+    planning.use(**FEW)
     for at, window in itertools.product([(0, 0, 0), (2, 3, 9), (4, 6, 17)], [(3, 1, 1), (3, 2, 1)]):
         numbers, shape = tuple((number,) * 3 for number in window), (1, 1, 5, 7, 18)
         grad = gradient((1, 2, *shape[2:]), *numbers, np.float32)[:, :1].copy()
@@ -258,5 +256,5 @@ def test_channels_side_by_side_have_a_way_of_their_own(planning: Planning) -> No
         np.ascontiguousarray(avg_pool3d_backward(channels_last(grad), x, *numbers)),
         avg_pool3d_backward(grad, shape, *numbers),
     )
-    assert [made.kernel for made in plans] == ["average_channels_last", "average_layers_k3s1"]
+    assert [made.kernel for made in plans] == ["average_channels_last", f"{LAYERS_OF_FEW_WINDOWS}_3_1_1_0_0_1_0"]
     assert math.prod(shape) == x.size

@@ -23,8 +23,7 @@ from poolgrad.base.products import ANY
 from poolgrad.base.tensor import Tensor, contiguous_strides
 from poolgrad.base.windows import pooled_size
 from poolgrad.contract.engine import prepare
-from poolgrad.kernels.average.one_pass import WAITING
-from poolgrad.kernels.record import FEW_WINDOWS, ROOM
+from poolgrad.kernels.record import FEW_WINDOWS, ROOM, ROWS_IN_TABLE
 from poolgrad.operators import REGISTRY
 from poolgrad.plans import average
 from poolgrad.plans.plan import Plan
@@ -35,24 +34,11 @@ pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
 Use = dict[str, Any]  # ways and limits, as Planning.use takes them
 
-ROLLING: Use = {"ways": ["k3s1"]}
-DOUBLING: Use = {"ways": ["stride 2"]}
 FEW: Use = {"ways": ["few windows"]}
-ONE_PASS: Use = {"ways": ["k3s1", "stride 2", "few windows"]}
 LANES: Use = {"ways": ["small planes", "rows"]}
 ROWS: Use = {"ways": ["rows"]}
 # What a plan shall use, and what it must show so that the test is known to reach the path.
 LIMITS: list[tuple[str, Use, Callable[[Plan], bool]]] = [
-    ("rolling rows", ROLLING, lambda p: is_rolling(p) == can_roll(p)),
-    ("rolling rows past the caches", ROLLING | {"last_cache": 0}, lambda p: is_rolling(p) == can_roll(p)),
-    ("many parts of rolling rows", ROLLING | {"time_of_part": 1}, lambda p: is_rolling(p) == can_roll(p)),
-    ("doubled rows", DOUBLING, lambda p: is_doubling(p) == can_double(p)),
-    ("doubled rows past the caches", DOUBLING | {"last_cache": 0}, lambda p: is_doubling(p) == can_double(p)),
-    (
-        "many parts of doubled rows",
-        DOUBLING | {"last_cache": 0, "time_of_part": 1},
-        lambda p: is_doubling(p) == can_double(p),
-    ),
     ("few windows", FEW, lambda p: are_few(p) == can_be_few(p)),
     ("few windows past the caches", FEW | {"last_cache": 0}, lambda p: are_few(p) == can_be_few(p)),
     ("many parts of few windows", FEW | {"time_of_part": 1}, lambda p: are_few(p) == can_be_few(p)),
@@ -81,28 +67,6 @@ LIMITS: list[tuple[str, Use, Callable[[Plan], bool]]] = [
     ("many parts", {"time_of_part": 1}, lambda p: True),
     ("many parts of rows", ROWS | {"time_of_part": 1}, lambda p: True),
 ]
-
-
-def is_rolling(made: Plan) -> bool:
-    return made.kernel == "average_k3s1"
-
-
-def can_roll(made: Plan) -> bool:
-    """Whether windows are 3 wide with a stride of 1 and padded by 1, and a row of floats fills a vector."""
-    numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
-    wide = made.record[0]["size"][2] >= 8 and made.call.tensor(made.tensors[-1]).dtype.itemsize > 2
-    return bool(wide and numbers == [(3, 3), (1, 1), (1, 1)])
-
-
-def is_doubling(made: Plan) -> bool:
-    return made.kernel.startswith("average_k3s2")
-
-
-def can_double(made: Plan) -> bool:
-    """Whether windows are 3 wide with a stride of 2 and padded by 1, and those of a row fill a vector."""
-    numbers = [tuple(made.record[0][name][1:].tolist()) for name in ("kernel", "stride", "pad")]
-    wide = made.record[0]["size"][2] >= 16 and made.call.tensor(made.tensors[-1]).dtype.itemsize > 2
-    return bool(wide and numbers == [(3, 3), (2, 2), (1, 1)])
 
 
 def are_few(made: Plan) -> bool:
@@ -200,70 +164,54 @@ def test_averages(line: tuple[str, Use, Callable[[Plan], bool]], dtype: Any, pla
     assert all(map(reached, plans))
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rolling_rows_at_any_places_in_a_page(dtype: Any, streaming: bool, planning: Planning) -> None:
-    """Rows of gradients are read from their other end where a page's places would meet those of the result's."""
-    size = np.dtype(dtype).itemsize
-    lag = set()
-    for width, step in itertools.product((16, 20, 64), (0, 16, 48, 80, 160, 480, 528, 1040, 3000 // 16 * 16)):
-        shape = (2, 3, 7, width)
-        grad, room = gradient(shape, dtype), np.full(3 * 4096 + 2 * 3 * 7 * width, 77, dtype)
-        space = np.empty(2 * 4096 + grad.size, dtype)
-        begin = -room.ctypes.data % 4096 // size + 4096 // size
-        out = room[begin : begin + grad.size].reshape(shape)
-        place = (out.ctypes.data - step - space.ctypes.data) % 4096 // size
-        moved = space[place : place + grad.size].reshape(shape)
-        moved[:] = grad
-        planning.use(**LANES)
-        expected = poolgrad.avg_pool2d_backward(grad, shape, 3, 1, 1)
-        planning.use(**ROLLING, last_cache=0 if streaming else 1 << 60)
-        plans = planning.recording()
-        poolgrad.avg_pool2d_backward(moved, shape, 3, 1, 1, out=out)
-        assert is_rolling(plans[-1])
-        assert bool(plans[-1].record["streaming"][0]) == streaming
-        assert np.array_equal(out, expected), (width, step)
-        out[:] = 77
-        assert (room == 77).all()
-        lag.add(8 * size < (out.ctypes.data - moved.ctypes.data - width * size) % 4096 < WAITING)
-    assert lag == {False, True}
-
-
-def test_rolling_rows_of_strided_gradients(planning: Planning) -> None:
+def test_rows_of_strided_gradients(planning: Planning) -> None:
     """Rows may lie apart, in reverse, or on one another, and a divisor may be given."""
     planning.use(**LANES)
     wide = gradient((2, 3, 18, 24))
     apart, reverse, same = wide[:, :, ::2], wide[:, :, 8::-1], np.broadcast_to(wide[:, :, :1], (2, 3, 9, 24))
     expected = [poolgrad.avg_pool2d_backward(grad, (2, 3, 9, 24), 3, 1, 1) for grad in (apart, reverse, same)]
     overridden = poolgrad.avg_pool2d_backward(apart, (2, 3, 9, 24), 3, 1, 1, divisor_override=-7)
-    planning.use(**ROLLING)
+    planning.use(**FEW)
     plans = planning.recording()
     for grad, answer in zip((apart, reverse, same), expected, strict=True):
         assert np.array_equal(poolgrad.avg_pool2d_backward(grad, (2, 3, 9, 24), 3, 1, 1), answer)
     got = poolgrad.avg_pool2d_backward(apart, (2, 3, 9, 24), 3, 1, 1, divisor_override=-7)
     assert np.array_equal(got, overridden)
-    assert all(is_rolling(made) for made in plans)
+    assert all(are_few(made) for made in plans)
     assert len(plans) == 4
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_doubled_rows_of_strided_gradients(dtype: Any, planning: Planning) -> None:
+def test_strides_of_two_over_strided_gradients(dtype: Any, planning: Planning) -> None:
     """Planes of every width, split anywhere; rows may lie apart, in reverse, or on one another."""
     cases = [
         (grad, (2, 3, 8 - odd, 2 * grad.shape[3] - odd), (3, 2, 1))
         for grad in strided_gradients(range(9, 42), 4, dtype)
         for odd in (0, 1)
     ]
-    plans = check_in_any_parts(cases, DOUBLING | {"last_cache": 0}, planning)
-    assert all(is_doubling(made) for made in plans)
+    plans = check_in_any_parts(cases, FEW | {"last_cache": 0}, planning)
+    assert all(are_few(made) for made in plans)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rolling_rows_in_any_parts(dtype: Any, planning: Planning) -> None:
+def test_rows_in_any_parts(dtype: Any, planning: Planning) -> None:
     """Planes of every width, split anywhere; rows may lie apart, in reverse, or on one another."""
     cases = [(grad, grad.shape, (3, 1, 1)) for grad in strided_gradients(range(8, 42), 5, dtype)]
-    plans = check_in_any_parts(cases, ROLLING | {"last_cache": 0}, planning)
-    assert all(is_rolling(made) for made in plans)
+    plans = check_in_any_parts(cases, FEW | {"last_cache": 0}, planning)
+    assert all(are_few(made) for made in plans)
+
+
+@pytest.mark.parametrize("numbers", [(3, 1, 1), (3, 2, 1), (2, 1, 1), (3, 3, 0)], ids=str)
+def test_rows_of_tall_planes_are_looked_up_in_turn(numbers: tuple[int, ...], planning: Planning) -> None:
+    """More rows than a table has room for: each part of a plane begins with what it needs of the rows above."""
+    kernel, stride, pad = numbers
+    cases = []
+    for height in (ROWS_IN_TABLE, ROWS_IN_TABLE + 1, 2 * ROWS_IN_TABLE + 3):
+        shape = (1, 2, height, 27)
+        grad = gradient((1, 2, *((size + 2 * pad - kernel) // stride + 1 for size in shape[2:])))
+        cases.append((grad, shape, numbers))
+    for limits in ({}, {"last_cache": 0}):
+        assert all(map(are_few, check_in_any_parts(cases, FEW | limits, planning)))
 
 
 @pytest.mark.parametrize("numbers", [(2, 2), (3, 2, 1), (3, 3)])
@@ -274,14 +222,14 @@ def test_a_beginning_that_stays_in_the_caches(width: int, numbers: tuple[int, ..
     shape = (2, 3, 12, width)
     grad = gradient((2, 3, *((n + 2 * pad - kernel) // stride + 1 for n in shape[2:])))
     row, written = 4 * width, 4 * width * 12 * 6
-    limits = ONE_PASS | {"last_cache": written}
+    limits = FEW | {"last_cache": written}
     for rows in (0, 1, 5, 12, 17, 35, 36, 100):
         plans = check_in_any_parts(
             [(grad, shape, numbers)],
             limits | {"kept_by_part": rows * row + row // 2, "kept_in_all": 1 << 30},
             planning,
         )
-        assert all(is_doubling(made) or are_few(made) for made in plans)
+        assert all(are_few(made) for made in plans)
         assert all(made.record["streaming"][0] for made in plans)
         alone = rows if kernel == stride == 3 else 0  # a ninth as much is read as written
         assert [(made.parts, int(made.record["kept"][0])) for made in plans] == [(1, alone), (7, rows)]
@@ -332,31 +280,13 @@ def test_touching_windows_that_leave_the_plane(stride: int, planning: Planning) 
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_doubled_rows_that_fill_a_page(dtype: Any, planning: Planning) -> None:
-    """Rows in scratch are moved within a page where loads of them would wait for stores to the result."""
-    windows = 4096 // np.dtype(dtype).itemsize // 2
-    grad, shapes = gradient((1, 1, 2, windows), dtype), [(1, 1, 4 - odd, 2 * windows - odd) for odd in (0, 1)]
-    planning.use(**LANES)
-    expected = [poolgrad.avg_pool2d_backward(grad, shape, 3, 2, 1) for shape in shapes]
-    planning.use(**DOUBLING | {"last_cache": 0})
-    plans = planning.recording()
-    for (shape, answer), place in itertools.product(zip(shapes, expected, strict=True), range(0, 4096, 256)):
-        room = np.empty(answer.nbytes + 2 * 4096, np.uint8)
-        begin = (place - room.ctypes.data) % 4096
-        out = room[begin : begin + answer.nbytes].view(dtype).reshape(shape)
-        poolgrad.avg_pool2d_backward(grad, shape, 3, 2, 1, out=out)
-        assert out.tobytes() == answer.tobytes(), (shape, place)
-    assert {made.kernel for made in plans} == {"average_k3s2", "average_k3s2_odd"}
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("numbers", [(2, 2), (3, 2, 1), (3, 3), (3, 1, 1)])
 def test_results_whose_rows_and_planes_lie_apart(numbers: tuple[int, ...], dtype: Any, planning: Planning) -> None:
     """Rows of a width that is no multiple of 16 bytes, one behind the other or at such multiples; planes and samples at
     any distance: what can be streamed to one row need not suit the next."""
     kernel, stride, pad = (*numbers, 0)[:3]
     size = np.dtype(dtype).itemsize
-    limits = ONE_PASS | {"last_cache": 0}
+    limits = FEW | {"last_cache": 0}
     plans, reached = planning.recording(), set()
     for width, wider, between, further in itertools.product((48, 49), (0, 3, 4), (0, 1, 4), (0, 1, 4)):
         shape = (2, 3, 8, width)
@@ -376,7 +306,7 @@ def test_results_whose_rows_and_planes_lie_apart(numbers: tuple[int, ...], dtype
         out[...] = 77
         assert (room == 77).all(), (width, wider, between, further)
         reached.add(plans[-1].kernel)
-    assert all(name.startswith(("average_k", FEW_WINDOWS)) for name in reached)
+    assert all(name.startswith(FEW_WINDOWS) for name in reached)
 
 
 def strided_gradients(windows: Sequence[int], rows: int, dtype: Any) -> list[Array]:
@@ -412,16 +342,6 @@ def check_in_any_parts(
         poolgrad.set_num_threads(2)
     assert len(plans) == 2 * len(cases)
     return plans
-
-
-def test_windows_that_count_differently_do_not_roll(planning: Planning) -> None:
-    planning.use(**ROLLING)
-    plans = planning.recording()
-    grad = gradient((1, 2, 9, 64))
-    poolgrad.avg_pool2d_backward(grad, (1, 2, 9, 64), 3, 1, 1, count_include_pad=False)
-    assert are_few(plans[-1])
-    poolgrad.avg_pool2d_backward(grad, (1, 2, 11, 66), 3, 1, 0)
-    assert are_few(plans[-1])
 
 
 @pytest.mark.parametrize(
@@ -696,7 +616,7 @@ def test_scratch_of_long_rows_is_bounded() -> None:
             reached.add(FEW_WINDOWS if are_few(made) else made.kernel)
     finally:
         poolgrad.set_num_threads(2)
-    assert reached >= {"average_rows", "average_k3s1", "average_k3s2", FEW_WINDOWS}
+    assert reached >= {"average_rows", FEW_WINDOWS}
 
 
 def test_scratch_is_bounded_for_any_plan() -> None:

@@ -16,10 +16,11 @@ from poolgrad.kernels.runtime.runner import kernel_signature
 @pytest.mark.parametrize(
     ("name", "special"),
     [
-        ("average_k3s2", {"stnp", "prfm"}),
-        ("average_k3s2_odd", {"stnp", "prfm"}),
+        ("average_few_windows_3_2_1_0_0_1_0", {"stnp", "prfm"}),
+        ("average_few_windows_3_2_1_1_0_1_0", {"stnp", "prfm"}),
         ("average_small_planes", {"stnp", "fcvtn"}),
-        ("average_k3s1", {"stnp", "prfm"}),
+        ("average_few_windows_3_1_1_0_0_1_0", {"stnp", "prfm"}),
+        ("average_layers_of_few_windows_3_1_1_0_0_1_0", {"stnp", "prfm"}),
         ("average_touching_pixels", {"stnp", "fcvtn"}),
         ("pool_max_pixels", {"prfm", "fcvtn"}),
         ("average_few_windows_3_2_1_0_0_1_2", {"stnp", "fcvtn", "prfm"}),

@@ -296,8 +296,8 @@ CALLS = {
     "average_small_planes": [average((5, 7, 10, 10), 3, 2, 1)],
     "average_channels_last": [average((3, 24, 20, 20), 3, 2, 1, last=True)],
     "average_touching_pixels": [average((3, 24, 20, 20), 2, 2, 0, last=True)],
-    "average_k3s1": [average((2, 5, 50, 60), 3, 1, 1)],
-    "average_k3s2": [average((2, 5, 50, 60), 3, 2, 1)],
+    "average_few_windows_3_1_1_0_0_1_0": [average((2, 5, 50, 60), 3, 1, 1)],
+    "average_few_windows_3_2_1_0_0_1_0": [average((2, 5, 50, 60), 3, 2, 1)],
     "average_few_windows_3_3_0_0_0_1_0": [average((2, 5, 60, 90), 3, 3, 0)],
     "average_few_windows_2_1_0_0_1_1_0": [average((2, 5, 50, 60), 2, 1, 0)],
     "max_channels_last_k2s2": [

@@ -22,9 +22,6 @@ AHEAD = 4096
 # Up to so many windows per column, adding one by one is faster than putting sums together.
 MOST_DIRECT_TERMS = 8
 
-# Kernels that make layers of the usual windows.
-LAYERS_IN_ONE_PASS = ("average_layers_k3s1", "average_layers_k3s2", "average_layers_k3s2_odd")
-
 
 class FewWindows(NamedTuple):
     """What a kernel of few_windows.py is made for: windows along W, and a storage type."""
@@ -61,6 +58,8 @@ class FewWindows(NamedTuple):
         return cls(*map(int, name.split("_")[-len(cls._fields) :]))
 
 
+# Windows that hold an element along an axis, at most, and what their kernels look up for each row of a plane.
+MOST_FEW, FIELDS_OF_STEP = 3, 9
 FEW_WINDOWS, LAYERS_OF_FEW_WINDOWS = "average_few_windows", "average_layers_of_few_windows"
 
 # One window over each plane: a kernel for each of the usual widths, and for any other one (0).
@@ -102,7 +101,7 @@ _NUMBER_FIELDS = (
     "stored",  # bytes of an element in the tensors
     "rounding",
     "divisor",  # multiplies every window's count
-    "even",  # a row's gradients share their divisor, and are neighbours of the compute type
+    "even",  # all windows along W count the same
     "large_divisors",  # divisors pass what the compute type can hold
     "streams",  # sum windows along W all at once, as in spreading.py
     "terms",

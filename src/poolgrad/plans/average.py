@@ -23,10 +23,12 @@ from ..contract.pooling import layout_of
 from ..kernels import record as codes
 from ..kernels.record import (
     FEW_WINDOWS,
+    FIELDS_OF_STEP,
     LANES,
     LAYERS_OF_FEW_WINDOWS,
     LONGEST_TABLE,
     MOST_DIRECT_TERMS,
+    MOST_FEW,
     RECORD,
     ROOM,
     ROWS_IN_TABLE,
@@ -305,54 +307,6 @@ def _rows_of_sums(columns: Axis) -> int:
     return 1 if columns.terms == 1 or (columns.terms > 2 and columns.fewest == columns.terms) else 2
 
 
-def _in_one_pass(
-    name: str, kernel: str, windows: Need[Spreading], scratch: Callable[[Spreading], tuple[int, int]]
-) -> Way[Spreading]:
-    """A way of floats whose windows in a layer all count the same; scratch: numbers from row to row, and in all."""
-
-    def goes(views: Spreading) -> bool:
-        even = all(axis.counts_evenly for axis in views.axes[1:])
-        return even and views.reading == views.writing == codes.READ_FLOATS
-
-    def fits(views: Spreading) -> bool:
-        return _is_short(views.axes[0]) and _fits_rows(views, scratch(views)[1], 0)
-
-    def book(views: Spreading, record: Record) -> Booking:
-        record["pitch"], record["chunk"] = scratch(views)
-        odd = "_odd" * (views.axes[2].stride * views.axes[2].out > views.axes[2].size)  # the last column is missing
-        if not views.has_layers:
-            return _in_rows(kernel + odd, views, record, scratch(views)[1], 0)
-        # Stores that miss the caches wait longer here: those past them pay from half the size on.
-        record["streaming"] = views.bytes_in_all >= views.limits.stream_averages_from // 2
-        record["joined"] = views.axes[2].stride == 1 and views.axes[2].size >= views.limits.joined_from
-        return _in_layers(kernel.replace("average", "average_layers") + odd, views, record, scratch(views)[1], 0)
-
-    legal = windows, Need[Spreading]("float rows and windows that all count the same", goes), _scratch(fits)
-    return Way(name, legal, _if_quickest(name), book)
-
-
-def _is_k3s1(views: Spreading) -> bool:
-    _, rows, columns = views.axes
-    nine = all((axis.rule, axis.kernel, axis.stride) == (FIXED, 3, 1) for axis in (rows, columns))
-    return nine and columns.pad == 1 and columns.size >= LANES
-
-
-def _k3s1_scratch(views: Spreading) -> tuple[int, int]:
-    pitch = _whole_vectors(views.axes[2].size) + LANES
-    return pitch, 7 * pitch
-
-
-def _is_k3s2(views: Spreading) -> bool:
-    usual = ((axis.rule, axis.kernel, axis.stride, axis.pad) == (FIXED, 3, 2, 1) for axis in views.axes[1:])
-    doubled = (0 <= 2 * axis.out - axis.size <= 1 for axis in views.axes[1:])
-    return all(usual) and all(doubled) and views.axes[2].size >= 2 * LANES
-
-
-def _k3s2_scratch(views: Spreading) -> tuple[int, int]:
-    pitch = -(-views.axes[2].size * views.itemsize // codes.PAGE) * codes.PAGE // views.itemsize
-    return pitch, 4 * pitch + codes.PAGE // 4 // views.itemsize
-
-
 def _fits_rows(views: Spreading, floats: int, integers: int) -> bool:
     """Whether rows that take so many numbers fit scratch, with layers where these are made there."""
     if views.has_layers:
@@ -422,8 +376,8 @@ def _few_windows_scratch(views: Spreading) -> tuple[int, int, int, int]:
     _, rows, columns = views.axes
     chunk = _whole_vectors(columns.out) + LANES
     pitch = (-(-columns.size // (columns.stride * LANES)) + 1) * LANES * columns.stride
-    floats = 4 * chunk + (3 + power_of_two(columns.terms)) * pitch
-    return chunk, pitch, floats, _whole_vectors(chunk + 5 * rows.size)
+    floats = 4 * chunk + (3 + MOST_FEW) * pitch
+    return chunk, pitch, floats, _whole_vectors(chunk + FIELDS_OF_STEP * (min(rows.size, ROWS_IN_TABLE) + MOST_FEW))
 
 
 def _fits_few_windows(views: Spreading) -> bool:
@@ -431,10 +385,9 @@ def _fits_few_windows(views: Spreading) -> bool:
 
 
 def _book_few_windows(views: Spreading, record: Record) -> Booking:
-    _, rows, columns = views.axes
     chunk, pitch, floats, integers = _few_windows_scratch(views)
-    record["chunk"], record["pitch"], record["row_slots"] = chunk, pitch, power_of_two(columns.terms)
-    record["even"] = rows.counts_evenly and views.reading != codes.BY_ELEMENTS
+    record["chunk"], record["pitch"] = chunk, pitch
+    record["even"] = views.axes[2].counts_evenly
     if views.has_layers:
         return _in_layers(_few_windows_of(views).name(LAYERS_OF_FEW_WINDOWS), views, record, floats, integers)
     windows = _few_windows_of(views)
@@ -449,7 +402,7 @@ def _layers_scratch(views: Spreading, floats: int, integers: int) -> tuple[int, 
     # One more than are added: a slot that was read just now takes longer to write, up to four times beside streams.
     slots = power_of_two(depth.longest_run + 1)
     room = views.limits.band_of_layers // (slots * columns.size * views.itemsize)
-    band = min(rows.size, max(room, views.limits.rows_of_layers))
+    band = min(rows.size, ROWS_IN_TABLE, max(room, views.limits.rows_of_layers))
     return slots, band, floats + slots * band * columns.size + LANES, integers + slots
 
 
@@ -458,6 +411,9 @@ def _in_layers(name: str, views: Spreading, record: Record, floats: int, integer
     slots, band, in_all, integers_in_all = _layers_scratch(views, floats, integers)
     record["depth_slots"], record["tile"], record["row_step"] = slots, band, views.axes[2].size * views.itemsize
     record["longer"], record["wide_row"] = floats, integers
+    record["joined"] = views.axes[2].size >= views.limits.joined_from
+    # Stores that miss the caches wait longer here: those past them pay from half the size on.
+    record["streaming"] = views.bytes_in_all >= views.limits.stream_averages_from // 2
     return Booking(name, views.rows // views.axes[0].size, in_all, integers_in_all)
 
 
@@ -604,8 +560,6 @@ LAID_IN_ROWS = Need[Spreading]("rows of results that are runs of memory", lambda
 TIMES: dict[str, Callable[[Spreading], float]] = {
     "touching pixels": average_times.of_touching_pixels,
     "channels last": average_times.of_channels_last,
-    "k3s1": average_times.of_k3s1,
-    "stride 2": average_times.of_stride_2,
     "few windows": average_times.of_few_windows,
     "small planes": average_times.of_small_planes,
     "rows": average_times.of_rows,
@@ -651,18 +605,6 @@ WAYS: tuple[Way[Spreading], ...] = (
         ),
         pays=_if_quickest("channels last"),
         book=_book_channels_last,
-    ),
-    _in_one_pass(
-        "k3s1",
-        "average_k3s1",
-        Need(f"windows of 3 x 3 with a stride of 1, and {LANES} columns", _is_k3s1),
-        _k3s1_scratch,
-    ),
-    _in_one_pass(
-        "stride 2",
-        "average_k3s2",
-        Need(f"windows of 3 x 3 padded by 1, with a stride of 2, and {2 * LANES} columns", _is_k3s2),
-        _k3s2_scratch,
     ),
     Way(
         "few windows",

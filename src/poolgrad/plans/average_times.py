@@ -74,14 +74,6 @@ def of_few_windows(views: Spreading) -> float:
     )
 
 
-def of_k3s1(views: Spreading) -> float:
-    return 0.61 * of_few_windows(views)
-
-
-def of_stride_2(views: Spreading) -> float:
-    return 0.91 * of_few_windows(views)
-
-
 def of_small_planes(views: Spreading) -> float:
     """Lanes that have no plane work, too. Each part makes its tables. Eight planes at once take longer where much of
     the memory is in no cache."""

@@ -70,8 +70,8 @@ class Limits:
     # a tenth longer, a sixteenth a third.
     band_of_layers: int = 1 << 18
     rows_of_layers: int = 4
-    # Columns from which on rows of the result are written while the last of their layers is made, in 0.8 to 0.95 of the
-    # time, with windows of 3 and a stride of 1. Rows of 20 to 32 take as long.
+    # Columns from which on rows of the result are written while the last of their layers is made: with windows of 3 in
+    # 0.8 to 0.95 of the time with a stride of 1, and beyond the caches with strides of 2. Shorter rows take as long.
     joined_from: int = 40
     # Of results up to twice as large as caches, a beginning of so many bytes is not written past them: by one part, and
     # by all. Threads share the way past them, so two take 0.8 to 0.9 of the time if at most half as much is read as is

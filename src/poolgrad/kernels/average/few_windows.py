@@ -4,11 +4,12 @@ Up to three neighbouring windows hold a column along W, and up to three a row al
 summed along W by shuffles and laid out for the columns of its strides, all in registers. There the sums meet those of
 the rows before, which waited in the first-level cache, and then wait themselves for the rows that follow. So gradients
 are read and results are written in one loop, at the pace that memory has. Rows of the result that need no new row of
-gradients, as every second one with strides of 2, are sums of what waits.
+gradients, as every second one with strides of 2, are sums of what waits, or copies of it.
 
 There is one kernel for the windows along W and the storage type (``FewWindows`` in record.py): all of that is constant
-in its loops. Rows in scratch consist of blocks, the columns of eight windows each. The last block of a row is laid back
-over its predecessor if it is not whole, and has a place of its own.
+in its loops. few_blocks.py makes a block, the columns of eight windows; few_steps.py knows what a row is made of. Rows
+in scratch consist of such blocks. The last block of a row is laid back over its predecessor if it is not whole, and has
+a place of its own.
 
 Quotients of whole rows that are summed from memory, three rows of three for each row of the result, take 1.2 to 2.3
 times as long.
@@ -16,208 +17,52 @@ times as long.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..emitting import stream_run
 from ..geometry import COLUMNS, DEPTH, ROWS, count_of, run_of
 from ..jit.halves import (
-    bfloat_to_float,
-    half_to_float,
     load_bfloats,
     load_halves,
+    read_bfloat,
+    read_half,
     store_bfloats,
     store_halves,
     stream_bfloats,
     stream_halves,
 )
-from ..jit.memory import inlined_piece, piece, piece_named, read_i64, read_u16, write_i64
-from ..jit.vectors import (
-    add,
-    as_unit,
-    divide,
-    interleaved,
-    load,
-    prefetch,
-    read,
-    splat,
-    spliced,
-    store,
-    stream,
-    write,
+from ..jit.memory import inlined_piece, piece, piece_named, stay_apart
+from ..jit.vectors import fence, load, prefetch, read, splat, store, stream
+from ..record import (
+    BFLOAT16,
+    FIELDS_OF_STEP,
+    FLOAT16,
+    FLOAT32,
+    LANES,
+    MOST_FEW,
+    NOTHING,
+    ROWS_IN_TABLE,
+    FewWindows,
 )
-from ..record import BFLOAT16, BY_ELEMENTS, FLOAT16, FLOAT32, LANES, NOTHING, FewWindows
-from .one_pass import STORED, STREAMED, bytes_ahead, flowing_kernel
-from .quotients import divide_row, scale_divisors
-from .spreading import fill
+from ..rows import fill_row
+from .few_blocks import divider, joined, plain, repeater, sums_maker
+from .few_steps import COPY, UNEVEN, Scratch, carve, is_staged, step_of, with_rows
+from .quotients import divide_there, scale_divisors
 
-
-class Scratch(NamedTuple):
-    """One thread's working memory, as addresses."""
-
-    divisors: int  # of a row's quotients
-    columns: int  # what each window along W counts, in the compute type
-    ones: int  # divisors of quotients
-    staged: int  # a row of quotients, if gradients are no neighbours in memory
-    spare: int  # two rows that wait to be written past the caches, or are of no use
-    sums: int  # a row of zeros, and the last rows of sums along W
-    counts: int  # what each window along W counts
-    steps: int  # what is to be done for each row of a plane (``Step``)
-
-
-class Step(NamedTuple):
-    """A row of the result: the rows of sums along W that it is the sum of, as distances from the first; the row of
-    gradients that is the last of these, or ``NOTHING`` if it was made for the row above, or ``SAME`` if that row of the
-    result is the same; and what that row of gradients counts."""
-
-    one: int
-    two: int
-    three: int
-    made: int
-    counts: int
-
-
-SIZE_OF_STEP, SAME = 8 * len(Step._fields), NOTHING - 1
-
-
-@piece
-def tabulate_steps(plan: Any, table: int) -> None:
-    made, row = plan.size[ROWS] - plan.size[ROWS], plan.pitch * plan.itemsize
-    above = made
-    for h in range(plan.size[ROWS]):
-        first, stop = run_of(plan, ROWS, h)
-        at, last = table + SIZE_OF_STEP * h, stop - 1
-        for i in range(3):
-            o = stop - 3 + i
-            write_i64(at, 8 * i, (1 + (o & plan.row_slots - 1)) * row if o >= first else 0)
-        again = SAME if h > 0 and first == above else NOTHING
-        write_i64(at, 24, last if last >= max(first, made) else again)
-        write_i64(at, 32, count_of(plan, ROWS, max(last, 0)))
-        made, above = max(made, stop), first
+# How rows are written: into the caches; past them; or made in scratch, and past the caches from there, since not every
+# row begins with one of the 16 bytes that vectors are streamed to.
+STORED, STREAMED, STREAMED_FROM_SCRATCH = range(3)
 
 
 @inlined_piece
-def step_of(table: int, h: int) -> Step:
-    at = table + SIZE_OF_STEP * h
-    return Step(read_i64(at, 0), read_i64(at, 8), read_i64(at, 16), read_i64(at, 24), read_i64(at, 32))
-
-
-@piece
-def carve(plan: Any, floats: int, integers: int, unit: Any) -> Scratch:
-    pitch, chunk = plan.pitch * plan.itemsize, plan.chunk * plan.itemsize
-    divisors = floats
-    spare = divisors + 4 * chunk
-    sums = spare + 2 * pitch
-    columns, ones, staged, steps = (
-        divisors + chunk,
-        divisors + 2 * chunk,
-        divisors + 3 * chunk,
-        integers + 8 * plan.chunk,
-    )
-    fill(sums, 0, plan.pitch, unit)
-    for o in range(plan.chunk):
-        count = count_of(plan, COLUMNS, o) if o < plan.out[COLUMNS] else 1
-        write(columns, o, as_unit(count, unit))
-        write(ones, o, as_unit(1, unit))
-        write_i64(integers, 8 * o, count)
-    tabulate_steps(plan, steps)
-    return Scratch(divisors, columns, ones, staged, spare, sums, integers, steps)
-
-
-class Rows(NamedTuple):
-    """Sums along W: of the two rows before one, and its own."""
-
-    one: int
-    two: int
-    new: int
-
-
-def _tap(offset: int) -> Any:
-    """The quotients so many windows ahead of those at hand."""
-    start = offset if offset > 0 else LANES + offset
-
-    @inlined_piece
-    def tap(behind: Any, here: Any, ahead: Any) -> Any:
-        if offset == 0:
-            return here
-        return spliced(here, ahead, start) if offset > 0 else spliced(behind, here, start)
-
-    return tap
-
-
-def _sum_of(offsets: tuple[int, ...]) -> Any:
-    """The sum of up to three of them."""
-    taps, number = [_tap(offset) for offset in offsets], len(offsets)
-    first, middle, last = taps[0], taps[number // 2], taps[-1]
-
-    @inlined_piece
-    def total(behind: Any, here: Any, ahead: Any) -> Any:
-        if number == 1:
-            return first(behind, here, ahead)
-        if number == 2:
-            return add(first(behind, here, ahead), last(behind, here, ahead))
-        return add(add(first(behind, here, ahead), middle(behind, here, ahead)), last(behind, here, ahead))
-
-    return total
-
-
-def _layer_out(stride: int, offsets: list[tuple[int, ...]]) -> Any:
-    """What lays out the columns of eight windows: as many vectors as a stride has columns, which are of two kinds."""
-    first, second = _sum_of(offsets[0]), _sum_of(offsets[-1])
-    times_first = offsets.count(offsets[0])
-    times_second = stride - times_first
-
-    @inlined_piece
-    def lay_out(behind: Any, here: Any, ahead: Any) -> Any:
-        if stride == 1:
-            return (first(behind, here, ahead),)
-        return interleaved(first(behind, here, ahead), second(behind, here, ahead), times_first, times_second)
-
-    return lay_out
-
-
-def _emitter(windows: FewWindows, put: Any, *, fresh: bool) -> Any:
-    """What makes a block of a row of the result from sums along W, which are fresh or wait already. Of a block that is
-    laid back, the last columns may lie beyond the row, and the first vectors among the columns that are done."""
-    terms, stride, over = windows.terms, windows.stride, windows.over
-
-    @inlined_piece
-    def value_at(rows: Rows, at: int, vector: Any, unit: Any) -> Any:
-        total = vector
-        if fresh:
-            store(rows.new, at, vector)
-        else:
-            total = load(rows.new, at, unit)
-        if terms == 2:
-            total = add(load(rows.two, at, unit), total)
-        if terms == 3:
-            total = add(add(load(rows.one, at, unit), load(rows.two, at, unit)), total)
-        return total
-
-    def with_vector(number: int, before: Any) -> Any:
-        ahead, start = number * LANES, LANES - over
-        laid_back = over > 0 and number == stride - 1
-
-        @inlined_piece
-        def emit(rows: Rows, target: int, at: int, w: int, vectors: Any, done: int, unit: Any) -> Any:
-            if number == 0:
-                value = value_at(rows, at, vectors[0], unit)
-                if done == 0 or w + LANES > done:
-                    put(target, w, value)
-            else:
-                previous = before(rows, target, at, w, vectors, done, unit)
-                value = value_at(rows, at + ahead, vectors[number], unit)
-                if laid_back and done > 0:
-                    put(target, w + ahead - over, spliced(previous, value, start))
-                elif done == 0 or w + ahead + LANES > done:
-                    put(target, w + ahead, value)
-            return value
-
-        return emit
-
-    emit = None
-    for number in range(stride):
-        emit = with_vector(number, emit)
-    return emit
+def way_past_caches(plan: Any, result: int) -> int:
+    """How rows of this result can be written that should not stay in the caches."""
+    to, row = plan.result_steps, plan.size[COLUMNS] * plan.stored
+    places = result | to[0] | to[1] | to[2] | to[3]
+    if (places | row) % 16 == 0:
+        return STREAMED
+    plain = plan.stored == plan.itemsize and places % plan.itemsize == 0 and to[3] == row
+    return STREAMED_FROM_SCRATCH if plain else STORED
 
 
 def _whole_blocks(windows: FewWindows) -> Any:
@@ -231,165 +76,159 @@ def _whole_blocks(windows: FewWindows) -> Any:
     return whole_blocks
 
 
-def _roller(windows: FewWindows, takes: Any, emit: Any) -> Any:
+def _roller(windows: FewWindows, take: Any, put: Any) -> Any:
     """What makes a row of sums along W from a row of gradients, and a row of the result with it."""
-    even, stride, lack, offsets, whole_blocks = (
-        windows.even,
-        windows.stride,
-        windows.lack,
-        windows.offsets,
-        _whole_blocks(windows),
-    )
+    even, stride, lack, offsets = windows.even, windows.stride, windows.lack, windows.offsets
     laid_back = [tuple(offset + lack for offset in some) for some in offsets]
-    lay_out, lay_out_last, width = _layer_out(stride, offsets), _layer_out(stride, laid_back), stride * LANES
-    (take, take_one), before, after = takes, min(map(min, laid_back)), max(map(max, offsets))
+    make = sums_maker(windows, put, offsets, laid_back=False)
+    make_last = sums_maker(windows, put, laid_back, laid_back=True)
+    quotients, quotient = divider(take[0], even=even), divider(take[1], even=even, alone=True)
+    before, after, whole_blocks = min(map(min, laid_back)), max(map(max, offsets)), _whole_blocks(windows)
 
     @inlined_piece
-    def quotients(source: int, divisors: Any, o: int, unit: Any) -> Any:
-        by = divisors if even else load(divisors, o, unit)
-        return add(divide(take(source, o, unit), by), splat(unit))  # sums begin at +0.0
-
-    @inlined_piece
-    def quotient(source: int, divisors: Any, o: int, unit: Any) -> Any:
-        """One of them in all lanes."""
-        by = divisors if even else splat(read(divisors, o, unit))
-        return add(divide(splat(take_one(source, o, unit)), by), splat(unit))
-
-    @inlined_piece
-    def roll(target: int, source: int, rows: Rows, soon: int, divisors: int, out: int, unit: Any) -> None:
+    def roll(target: Any, source: int, soon: int, divisors: int, sums: Any, out: int, unit: Any) -> None:
         """The gradients at ``soon`` are read soon."""
         whole, zero, by = whole_blocks(out), splat(unit), load(divisors, 0, unit) if even else divisors
         behind, here, end = zero, quotients(source, by, 0, unit), (whole - 1) * LANES
-        for w in range(0, end, LANES):
-            prefetch(soon, w, unit)
-            ahead = quotients(source, by, w + LANES, unit)
-            emit(rows, target, w * stride, w * stride, lay_out(behind, here, ahead), 0, unit)
+        for o in range(0, end, LANES):
+            prefetch(soon, o, unit)
+            ahead = quotients(source, by, o + LANES, unit)
+            make((*target, o * stride, o * stride), sums, (behind, here, ahead))
             behind, here = here, ahead
         prefetch(soon, end, unit)
         ahead = zero
         if after > 0 and end + LANES < out:
             ahead = quotient(source, by, end + LANES, unit)
-        emit(rows, target, end * stride, end * stride, lay_out(behind, here, ahead), 0, unit)
+        make((*target, end * stride, end * stride), sums, (behind, here, ahead))
         if end + LANES < out + lack:  # a last block is laid back
-            behind, here = zero, quotients(source, by, out - LANES, unit)
+            behind, here, last = zero, quotients(source, by, out - LANES, unit), out + lack - LANES
             if before == -1 and out > LANES:
                 behind = quotient(source, by, out - LANES - 1, unit)
             if before < -1:
                 behind = quotients(source, by, out - 2 * LANES, unit)
-            columns = lay_out_last(behind, here, zero)
-            emit(rows, target, whole * width, (out + lack - LANES) * stride, columns, whole * width, unit)
+            make_last((*target, last * stride, (end + LANES) * stride), sums, (behind, here, zero))
 
     return roll
 
 
-def _repeater(windows: FewWindows, emit: Any) -> Any:
-    """What makes a row of the result from sums that wait."""
+def _repeats(windows: FewWindows, put: Any, terms: int) -> Any:
+    """What makes a row of the result of so many rows of sums that wait."""
     stride, lack, whole_blocks = windows.stride, windows.lack, _whole_blocks(windows)
-    width = stride * LANES
+    make, make_last = (repeater(windows, put, terms, laid_back=laid_back) for laid_back in (False, True))
 
     @inlined_piece
-    def repeat(target: int, rows: Rows, out: int, unit: Any) -> None:
-        whole, zero = whole_blocks(out), splat(unit)
-        nothing = (zero, zero, zero, zero)  # these are not looked at
-        for j in range(whole):
-            emit(rows, target, j * width, j * width, nothing, 0, unit)
-        if whole * LANES < out + lack:
-            emit(rows, target, whole * width, (out + lack - LANES) * stride, nothing, whole * width, unit)
+    def repeat(target: Any, sums: Any, out: int, unit: Any) -> None:
+        whole = whole_blocks(out) * LANES
+        for w in range(0, whole * stride, LANES):
+            make((*target, w, w), sums, unit)
+        if whole < out + lack:
+            make_last((*target, (out + lack - LANES) * stride, whole * stride), sums, unit)
 
     return repeat
 
 
-@inlined_piece
-def _divided(plan: Any, at: int, scale: int, known: int, scratch: Scratch, unit: Any) -> tuple[int, int]:
-    """Where a row of gradients is, and its divisors; those at hand are of the scale ``known``."""
-    divisors, out = scratch.divisors, plan.out[COLUMNS]
+@piece
+def _divide(plan: Any, source: int, scale: int, known: int, scratch: Scratch, unit: Any) -> None:
+    """Make a row's divisors, if those at hand are of another scale, and its quotients, if they are made in scratch."""
+    stay_apart()
+    divisors, chunk, out = scratch.divisors, plan.chunk * plan.itemsize, plan.out[COLUMNS]
     if scale != known:
-        scale_divisors(divisors, scratch.columns, scale, out, unit)
-    if plan.reading == BY_ELEMENTS:
-        divide_row(plan, scratch.staged, at, plan.grad_steps[4], divisors, scratch.counts, scale, out, unit)
-        return scratch.staged, scratch.ones
-    return at, divisors
+        scale_divisors(divisors, divisors + chunk, scale, out, unit)
+    if is_staged(plan):
+        counts = scratch.steps + 8 * (FIELDS_OF_STEP * (scratch.low - MOST_FEW) - plan.chunk)
+        divide_there(plan, divisors + 3 * chunk, source, plan.grad_steps[4], divisors, counts, scale, out, unit)
 
 
-def _early_rows_maker(name: str, windows: FewWindows, take: Any) -> Any:
-    roll = _roller(windows, take, _emitter(windows, store, fresh=True))
-
-    @piece_named(name)
-    def make_early_rows(plan: Any, source: int, h: int, scale: int, known: int, scratch: Scratch, unit: Any) -> int:
-        """The rows of gradients that a first row needs, but for one that is made with it."""
-        made = step_of(scratch.steps, h).made
-        first, stop = h - h, made
-        if h > 0:
-            first, stop = run_of(plan, ROWS, h)
-            stop = stop if made < 0 else made
-        for oh in range(first, stop):
-            count, sums = scale * count_of(plan, ROWS, oh), scratch.sums
-            rows = Rows(sums, sums, sums + (1 + (oh & plan.row_slots - 1)) * plan.pitch * plan.itemsize)
-            at, divisors = _divided(plan, source + oh * plan.grad_steps[3], count, known, scratch, unit)
-            known = count
-            roll(scratch.spare, at, rows, at, divisors, plan.out[COLUMNS], unit)
-        return known
-
-    return make_early_rows
+@inlined_piece
+def one_row(target: Any, steps: Any, h: int) -> Any:
+    return (target[0] + h * steps[0],)
 
 
-def _row_maker(name: str, windows: FewWindows, take: Any, put: Any) -> Any:
+@inlined_piece
+def four_rows(target: Any, steps: Any, h: int) -> Any:
+    (layer, result, first, second), (step, result_step, mask) = target, steps
+    ahead = h * step
+    return layer + ahead, result + h * result_step, first + (ahead & mask), second + ahead
+
+
+def _rows_maker(name: str, windows: FewWindows, take: Any, put: Any, rows_at: Any = one_row) -> Any:
     """What makes some rows of a plane."""
-    roll = _roller(windows, take, _emitter(windows, put, fresh=True))
-    repeat = _repeater(windows, _emitter(windows, put, fresh=False))
+    roll, copy = _roller(windows, take, put), _repeats(windows, put, 1)
+    add_up = copy if windows.terms == 1 else _repeats(windows, put, windows.terms)
 
     @piece_named(name)
     def make_rows(
-        plan: Any, source: int, target: int, low: int, high: int, scale: int, known: int, scratch: Scratch, unit: Any
+        plan: Any,
+        source: int,
+        target: Any,
+        steps: Any,
+        begin: int,
+        low: int,
+        high: int,
+        scale: int,
+        known: int,
+        scratch: Scratch,
+        unit: Any,
     ) -> int:
-        """Rows ``low`` to ``high``. The divisors are those of the scale ``known``; returns whose they are now."""
-        out, between, divisors, even = plan.out[COLUMNS], plan.grad_steps[3], scratch.divisors, plan.even
-        sums, soon, count = scratch.sums, bytes_ahead(plan), scale * step_of(scratch.steps, 0).counts
-        if even and count != known:
-            known, _ = count, scale_divisors(divisors, scratch.columns, count, out, unit)
-        for h in range(low, high):
-            one, two, three, made, count = step_of(scratch.steps, h)
-            rows, there = Rows(sums + one, sums + two, sums + three), target + h * plan.row_step
-            if made < 0:
-                repeat(there, rows, out, unit)
+        """Rows ``low`` to ``high``, after those from ``begin`` on, which are of use for their sums only and are written
+        over: ``target`` is where row 0 is, or several are, and ``steps`` from row to row. The divisors are those of the
+        scale ``known``; returns whose they are now."""
+        stay_apart()
+        out, chunk, divisors, staged = plan.out[COLUMNS], plan.chunk * plan.itemsize, scratch.divisors, is_staged(plan)
+        if staged:
+            divisors += 2 * chunk
+        for h in range(begin, high):
+            step, rows = step_of(scratch.steps, h), rows_at(target, steps, max(h, low))
+            sums = step.one, step.two, step.three
+            if step.kind <= UNEVEN:
+                at = source + step.gradients
+                if step.kind == UNEVEN:
+                    _divide(plan, at, scale * step.counted, known, scratch, unit)
+                    known = scale * step.counted
+                    if staged:
+                        at = scratch.divisors + 3 * chunk
+                roll(rows, at, at + scratch.soon, divisors, sums, out, unit)
+            elif step.kind == COPY:
+                copy(rows, sums, out, unit)
             else:
-                at = source + made * between
-                if not even:
-                    at, divisors = _divided(plan, at, scale * count, known, scratch, unit)
-                    known = scale * count
-                roll(there, at, rows, at + soon, divisors, out, unit)
+                add_up(rows, sums, out, unit)
         return known
 
     return make_rows
 
 
-@inlined_piece
-def _read_half(base: int, o: int, unit: Any) -> Any:
-    return unit + half_to_float(read_u16(base, 2 * o))
-
-
-@inlined_piece
-def _read_bfloat(base: int, o: int, unit: Any) -> Any:
-    return unit + bfloat_to_float(read_u16(base, 2 * o))
-
-
 # How gradients are read, eight and single ones; and how results are written, into the caches and past them.
-_MOVES = {
+MOVES = {
     FLOAT32: ((load, read), (store, stream)),
-    FLOAT16: ((load_halves, _read_half), (store_halves, stream_halves)),
-    BFLOAT16: ((load_bfloats, _read_bfloat), (store_bfloats, stream_bfloats)),
+    FLOAT16: ((load_halves, read_half), (store_halves, stream_halves)),
+    BFLOAT16: ((load_bfloats, read_bfloat), (store_bfloats, stream_bfloats)),
 }
 
 
-def row_maker(name: str, windows: FewWindows, *, in_scratch: bool) -> Any:
-    """What makes rows of a plane, of the result or in scratch."""
-    take, (put, put_past) = _MOVES[windows.code]
-    make_early_rows = _early_rows_maker(f"{name}_early", windows, take)
-    store_rows = stream_rows = _row_maker(f"{name}_stored", windows, take, store if in_scratch else put)
+@inlined_piece
+def known_before(
+    plan: Any, source: int, low: int, scale: int, known: int, scratch: Scratch, unit: Any
+) -> tuple[int, int]:
+    """The row to begin with that ``low`` is made, since it needs its gradients; divisors are made for that one."""
+    begin = scratch.first
+    if low > scratch.low:
+        begin, first = low, step_of(scratch.steps, low).first
+        while begin > scratch.first and step_of(scratch.steps, begin - 1).stop > first:
+            begin -= 1
+    count = scale * step_of(scratch.steps, begin).counted
+    if count != known:
+        _divide(plan, source, count, known, scratch, unit)
+    return begin, count
+
+
+def row_maker(name: str, windows: FewWindows) -> Any:
+    """What makes rows of a plane of the result."""
+    take, (put, put_past) = MOVES[windows.code]
+    store_rows = stream_rows = _rows_maker(f"{name}_stored", windows, take, plain(put))
     # Of rows of which a part of a stride is missing the last block begins at no multiple of 16 bytes.
-    streams, floats = not in_scratch and windows.over == 0, windows.code == FLOAT32
+    streams, floats = windows.over == 0, windows.code == FLOAT32
     if streams:
-        stream_rows = _row_maker(f"{name}_streamed", windows, take, put_past)
+        stream_rows = _rows_maker(f"{name}_streamed", windows, take, plain(put_past))
 
     @inlined_piece
     def stream_from_scratch(
@@ -400,9 +239,9 @@ def row_maker(name: str, windows: FewWindows, *, in_scratch: bool) -> Any:
         made, other = scratch.spare, scratch.spare + pitch
         for h in range(low, high):
             before = made
-            if h == low or step_of(scratch.steps, h).made != SAME:
+            if h == low or not step_of(scratch.steps, h).same:
                 made, other = other, made
-                known = store_rows(plan, source, made - h * step, h, h + 1, scale, known, scratch, unit)
+                known = store_rows(plan, source, (made,), (h - h,), h, h, h + 1, scale, known, scratch, unit)
             if h > low:
                 stream_run(target + (h - 1) * step, before, columns, unit)
         stream_run(target + (high - 1) * step, made, columns, unit)
@@ -412,7 +251,7 @@ def row_maker(name: str, windows: FewWindows, *, in_scratch: bool) -> Any:
     def make_rows(
         plan: Any,
         source: int,
-        od: int,
+        scale: int,
         target: int,
         low: int,
         high: int,
@@ -421,16 +260,93 @@ def row_maker(name: str, windows: FewWindows, *, in_scratch: bool) -> Any:
         scratch: Scratch,
         unit: Any,
     ) -> int:
-        scale = plan.divisor * count_of(plan, DEPTH, od)
-        known = make_early_rows(plan, source, low, scale, known, scratch, unit)
+        begin, known = known_before(plan, source, low, scale, known, scratch, unit)
+        rows, steps = (target,), (plan.row_step,)
+        if way == STORED or not (streams or floats):
+            return store_rows(plan, source, rows, steps, begin, low, high, scale, known, scratch, unit)
+        known = store_rows(plan, source, (scratch.spare,), (low - low,), begin, low, low, scale, known, scratch, unit)
         if streams and way == STREAMED:
-            return stream_rows(plan, source, target, low, high, scale, known, scratch, unit)
-        if floats and not in_scratch and way != STORED:
-            return stream_from_scratch(plan, source, target, low, high, scale, known, scratch, unit)
-        return store_rows(plan, source, target, low, high, scale, known, scratch, unit)
+            return stream_rows(plan, source, rows, steps, low, low, high, scale, known, scratch, unit)
+        return stream_from_scratch(plan, source, target, low, high, scale, known, scratch, unit)
 
     return make_rows
 
 
+def layer_maker(name: str, windows: FewWindows) -> tuple[Any, Any]:
+    """What makes rows of a layer in scratch; and what does while it writes the result, if layers of that are the sum of
+    three of these, of which this is the last."""
+    take, (put, put_past) = MOVES[windows.code]
+    store_rows = _rows_maker(f"{name}_stored", windows, take, plain(store))
+    join_rows = join_past = _rows_maker(f"{name}_joined", windows, take, joined(put), four_rows)
+    streams = windows.over == 0
+    if streams:
+        join_past = _rows_maker(f"{name}_joined_past_caches", windows, take, joined(put_past), four_rows)
+
+    @inlined_piece
+    def make_rows(
+        plan: Any, source: int, target: int, low: int, high: int, scale: int, known: int, scratch: Scratch, unit: Any
+    ) -> int:
+        begin, known = known_before(plan, source, low, scale, known, scratch, unit)
+        steps = (plan.row_step,)
+        return store_rows(plan, source, (target,), steps, begin, low, high, scale, known, scratch, unit)
+
+    @inlined_piece
+    def join(
+        plan: Any,
+        source: int,
+        rows: Any,
+        steps: Any,
+        low: int,
+        high: int,
+        way: int,
+        scale: int,
+        known: int,
+        scratch: Scratch,
+        unit: Any,
+    ) -> int:
+        begin, known = known_before(plan, source, low, scale, known, scratch, unit)
+        if streams and way == STREAMED:
+            return join_past(plan, source, rows, steps, begin, low, high, scale, known, scratch, unit)
+        return join_rows(plan, source, rows, steps, begin, low, high, scale, known, scratch, unit)
+
+    return make_rows, join
+
+
 def make_kernel(name: str) -> Any:
-    return flowing_kernel(carve, row_maker(name, FewWindows.of(name), in_scratch=False))
+    make_rows = row_maker(name, FewWindows.of(name))
+
+    def kernel(
+        records: Any, grad: int, result: int, floats: int, integers: int, begin: int, end: int, unit: Any
+    ) -> int:
+        """Rows ``begin`` to ``end`` of the result, counted over all planes, layers and rows."""
+        plan = records[0]
+        scratch = carve(plan, floats, integers, unit)
+        to, depth, height = plan.result_steps, plan.size[DEPTH], plan.size[ROWS]
+        past = way_past_caches(plan, result) if plan.streaming else STORED
+        kept = begin + plan.kept  # the first rows stay in the caches
+        known, at, d, layer = begin - begin, begin, begin - begin, NOTHING
+        od, stop = run_of(plan, DEPTH, d)
+        scale = plan.divisor * count_of(plan, DEPTH, od)
+        while at < end:  # layer by layer
+            plane, low = at // height, at % height
+            high = min(height, low + min((kept if at < kept < end else end) - at, ROWS_IN_TABLE))
+            scratch = with_rows(plan, scratch, low, high)
+            if depth > 1:  # without depth windows are the same in all layers
+                plane, layer = plane // depth, plane % depth
+                if layer != d:
+                    d, (od, stop) = layer, run_of(plan, DEPTH, layer)
+                    scale = plan.divisor * count_of(plan, DEPTH, od)
+            n, c = plane // plan.channels, plane % plan.channels
+            source = grad + n * plan.grad_steps[0] + c * plan.grad_steps[1] + od * plan.grad_steps[2]
+            target, way = result + n * to[0] + c * to[1] + d * to[2], STORED if at < kept else past
+            if od < stop:
+                known = make_rows(plan, source, scale, target, low, high, way, known, scratch, unit)
+            else:  # this layer lies behind the last window of D, or between two
+                for h in range(low, high):
+                    fill_row(target + h * to[3], plan.code, plan.size[COLUMNS], unit, way == STREAMED)
+            at += high - low
+        if past != STORED:
+            fence()
+        return NOTHING
+
+    return kernel

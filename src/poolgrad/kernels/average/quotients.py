@@ -50,7 +50,7 @@ def scale_divisors(target: int, counts: int, scale: int, n: int, unit: Any) -> N
 
 
 @piece
-def _divide_there(
+def divide_there(
     plan: Any, target: int, source: int, step: int, divisors: int, counts: int, scale: int, n: int, unit: Any
 ) -> None:
     """The same for any types, steps and numbers, in scratch; the overrun divides what is there."""
@@ -77,4 +77,4 @@ def divide_row(
     elif plan.reading == READ_BFLOATS and n >= LANES:
         _divided_bfloats(target, source, divisors, n, unit)
     elif n > 0:
-        _divide_there(plan, target, source, step, divisors, counts, scale, n, unit)
+        divide_there(plan, target, source, step, divisors, counts, scale, n, unit)

@@ -15,7 +15,7 @@ from numba import types
 from numba.core import config
 
 from ..record import LANES
-from .instructions import instruction, storing
+from .instructions import instruction, loading, storing
 from .matching import integers
 from .vectors import Vector, loading_eight, pointer_to, quads_loader, store_past_caches
 
@@ -150,6 +150,13 @@ def _widener(convert: Convert) -> Any:
     return widen
 
 
+def _number_reader(convert: Convert) -> Any:
+    def read(builder: ir.IRBuilder, base: ir.Value, index: ir.Value, unit: ir.Value) -> ir.Value:
+        return convert(builder, builder.load(pointer_to(builder, base, index, _SHORT, _SHORT), align=1))
+
+    return instruction(loading)(read)
+
+
 def _vector_loader(convert: Convert) -> Any:
     widen = _widener(convert)
 
@@ -200,7 +207,8 @@ def _pair_maker(convert: Convert) -> Any:
 # Each of eight float32 numbers rounded, twice, in one 32-bit integer.
 pairs_of_halves, pairs_of_bfloats = _pair_maker(_narrow), _pair_maker(_narrow_bfloat)
 
-# Eight numbers at an address and an index, as in vectors.py; streams need an address that is a multiple of 16 bytes.
+# One number, and eight, at an address and an index, as in vectors.py; streams go to multiples of 16 bytes.
+read_half, read_bfloat = _number_reader(_widen), _number_reader(_widen_bfloat)
 load_halves, load_bfloats = _vector_loader(_widen), _vector_loader(_widen_bfloat)
 load_pairs_of_halves, load_pairs_of_bfloats = _pairs_loader(_widen), _pairs_loader(_widen_bfloat)
 load_quads_of_halves = quads_loader(_widener(_widen), _SHORT)

@@ -50,7 +50,9 @@ def instruction(rule: Any, constants: int = 0) -> Any:
         # Numba counts the arguments of this.
         declared.__signature__ = inspect.signature(write)  # type: ignore[attr-defined]
         declared.__name__, declared.__doc__ = write.__name__, write.__doc__
-        return intrinsic(prefer_literal=constants > 0)(declared)
+        made_of_it = intrinsic(prefer_literal=constants > 0)(declared)
+        made_of_it.write = write  # for instructions that are made of others
+        return made_of_it
 
     return made
 
