@@ -62,7 +62,7 @@ def test_the_self_test_reaches_the_kernels_all_operators_and_all_types() -> None
         "average_channels_last",
     }
     assert reached >= {f"average_few_windows_{numbers}_0_0_1_0" for numbers in ("2_2_0", "3_1_1", "3_2_1")}
-    assert reached >= {"max_channels_last_k3s2_halves", "max_touching_2", "scatter_numbers", "scatter_bands"}
+    assert reached >= {"max_pixels_ask_k2s2_halves", "max_touching_2", "scatter_numbers", "scatter_bands"}
     assert reached >= {"pool_max", "pool_max_bits", "scatter_mask"}
     names = [trial.name for trial in selftest.trials()]
     assert len(set(names)) == len(names)

@@ -23,14 +23,14 @@ import poolgrad
 from poolgrad.base.products import ANY
 from poolgrad.base.windows import pooled_size
 from poolgrad.contract.engine import prepare
+from poolgrad.kernels.record import PIXELS_ASK
 from poolgrad.operators import REGISTRY
-from poolgrad.plans import maximum as plan_maximum
 from poolgrad.run.calls import forget_calls
 
 Array = np.ndarray[Any, Any]
 pytestmark = pytest.mark.usefixtures("guarded_scratch")
 
-LARGE: dict[str, Any] = {"ways": ["blocks of pixels"], "avoided": ["apart"], "time_of_part": 1}
+LARGE: dict[str, Any] = {"ways": ["pixels ask"], "avoided": ["apart"], "time_of_part": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -67,10 +67,11 @@ def gradients_and_indices(
     return grad, (h * width + w).astype(index_dtype)
 
 
-def blocks_of(kernel: int, stride: int, dtype: Any) -> str:
-    """The kernel that lets blocks of pixels ask."""
+def asking(kernel: int, stride: int, dtype: Any) -> str:
+    """The kernel that lets pixels ask: one that knows these windows, or the one for any."""
     suffix = {np.dtype(np.float16): "_halves", np.dtype(ml_dtypes.bfloat16): "_bfloats"}.get(np.dtype(dtype), "")
-    return f"max_channels_last_k{kernel}s{stride}{suffix}"
+    known = f"_k{kernel}s{stride}" if (kernel, stride, 0) in ASKED else ""
+    return f"max_pixels_ask{known}{suffix}"
 
 
 def in_place(dtype: Any) -> str:
@@ -379,36 +380,86 @@ def test_channels_that_lie_side_by_side(
                 last.assert_untouched()
 
 
-BLOCKS = [(2, 2, 0), (2, 2, 1), (3, 2, 0), (3, 2, 1), (3, 1, 0), (3, 1, 1)]
+ASKED = [(2, 2, 0), (2, 2, 1), (3, 2, 0), (3, 2, 1), (3, 1, 0), (3, 1, 1), (2, 1, 0), (2, 1, 1)]
+OTHERS = [(3, 3, 0), (3, 3, 1), (4, 2, 2), (4, 2, 1), (5, 2, 1), (5, 3, 2), (2, 3, 0), (1, 2, 0), (4, 4, 1), (5, 1, 2)]
 FLOATS = [dtype for dtype in DTYPES if dtype not in HALVES]
 
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_blocks_of_pixels(dtype: Any, index_dtype: Any, streamed: bool, planning: Planning, threads: None) -> None:
-    """With and without blocks between the borders, half a block at the end, all channels at once and some at a time."""
+def test_pixels_that_ask(dtype: Any, index_dtype: Any, streamed: bool, planning: Planning, threads: None) -> None:
+    """With and without squares between the borders, half a square at the end, all channels at once and some at a time;
+    windows that kernels know, and others."""
     if streamed:
         planning.limit(last_cache=0)
     sizes = ((3, 3), (4, 11), (7, 12), (10, 5))
-    for (kernel, stride, pad), size, ceil, at_once in itertools.product(BLOCKS, sizes, (False, True), (16, 512)):
+    windows = [window for window in ASKED + OTHERS if window[0] + window[2] <= 5]
+    for (kernel, stride, pad), size, ceil, at_once in itertools.product(windows, sizes, (False, True), (16, 512)):
+        if kernel > min(size) + 2 * pad:
+            continue
         planning.limit(channels_at_once=at_once)
         shape = (2, 40, *size)
         grad, indices = gradients_and_indices(shape, dtype, index_dtype, kernel, stride, pad, ceil)
         numbers = (kernel, stride, pad, 1, ceil)
         expected = added_up(grad, shape, indices)
         forget_calls()
-        name = blocks_of(kernel, stride, dtype)
+        name = asking(kernel, stride, dtype)
         assert_same_over_channels_side_by_side(expected, planning, name, grad, indices, *numbers)
 
 
-def test_the_usual_windows_have_blocks() -> None:
-    assert {window[:2] for window in BLOCKS} == set(plan_maximum.BLOCKS)
+def test_the_windows_that_kernels_know() -> None:
+    assert {window[:2] for window in ASKED} | {(0, 0)} == {kind[:2] for kind in PIXELS_ASK.values()}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
+@pytest.mark.parametrize(
+    ("size", "out"),
+    [((9, 9), (6, 11)), ((7, 8), (7, 3)), ((3, 3), (2, 2)), ((5, 4), (3, 4)), ((2, 9), (5, 2))],
+    ids=str,
+)
+def test_adaptive_windows_are_asked(size: Any, out: Any, dtype: Any, index_dtype: Any, planning: Planning) -> None:
+    """Windows of different sizes, more windows than pixels, and half squares; every place that a window may name."""
+    bounds = [[(o * n // of, -(-(o + 1) * n // of)) for o in range(of)] for n, of in zip(size, out, strict=True)]
+    random = np.random.default_rng(3)
+    h = np.stack([random.integers(low, high, (3, 21, out[1])) for low, high in bounds[0]], axis=2)
+    w = np.stack([random.integers(low, high, (3, 21, out[0])) for low, high in bounds[1]], axis=3)
+    indices, shape = (h * size[1] + w).astype(index_dtype), (3, 21, *size)
+    grad = random.standard_normal(indices.shape).astype(dtype)
+    got = poolgrad.adaptive_max_pool2d_backward(
+        channels_last(grad), channels_last(np.full(shape, 77, dtype)), channels_last(indices)
+    )
+    assert planning.plans.pop().kernel == asking(0, 0, dtype)
+    assert_same_bits(np.ascontiguousarray(got), added_up(grad, shape, indices))
+
+
+def test_dilated_windows_are_asked(planning: Planning) -> None:
+    shape = (2, 19, 9, 8)
+    x = channels_last(np.random.default_rng(1).standard_normal(shape).astype(np.float32))
+    for stride in (1, 2, 3):
+        values, indices = poolgrad.max_pool2d_with_indices(x, (3, 2), stride, 1, (2, 3))
+        got = poolgrad.max_pool2d_with_indices_backward(values, x, indices, (3, 2), stride, 1, (2, 3))
+        assert planning.plans.pop().kernel.startswith("max_pixels_ask")
+        assert_same_bits(np.ascontiguousarray(got), added_up(np.ascontiguousarray(values), shape, indices))
+
+
+def test_windows_with_depth_are_asked(planning: Planning) -> None:
+    """Layers that one window reaches and that several do, by what a plain sum of each place gives."""
+    shape, flat = (2, 13, 5, 6, 7), (2, 13, 1, 5 * 6 * 7)
+    x = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
+    x = np.ascontiguousarray(x.transpose(0, 2, 3, 4, 1)).transpose(0, 4, 1, 2, 3)
+    for kernel, stride, pad in ((3, 1, 1), (2, 2, 1), (3, 2, (1, 0, 1)), ((2, 1, 3), (1, 1, 2), 0)):
+        values, indices = poolgrad.max_pool3d_with_argmax(x, kernel, stride, pad)
+        got = poolgrad.max_pool3d_with_argmax_backward(values, x, indices, kernel, stride, pad)
+        assert planning.plans.pop().kernel == "max_pixels_ask"
+        expected = added_up(np.ascontiguousarray(values), flat, np.ascontiguousarray(indices))
+        assert_same_bits(np.ascontiguousarray(got), expected.reshape(shape))
 
 
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
-@pytest.mark.parametrize("window", BLOCKS, ids=str)
-def test_every_window_of_a_block_may_name_every_place(window: Any, index_dtype: Any, planning: Planning) -> None:
+@pytest.mark.parametrize("window", ASKED + OTHERS, ids=str)
+def test_every_window_may_name_every_place(window: Any, index_dtype: Any, planning: Planning) -> None:
     """One image for each of them, in which all other indices are where they should be."""
     kernel, stride, pad = window
     grad, indices = gradients_and_indices((1, 8, 5, 6), np.float32, index_dtype, kernel, stride, pad, False)
@@ -422,13 +473,13 @@ def test_every_window_of_a_block_may_name_every_place(window: Any, index_dtype: 
     np.add.at(expected, (image[:, None, None], np.arange(8)[None, :, None], flat), grad.reshape(flat.shape))
     x, where = channels_last(np.full(shape, 77, np.float32)), channels_last(flat.reshape(grad.shape))
     got = poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, where, kernel, stride, pad)
-    assert planning.kernels == [f"max_channels_last_k{kernel}s{stride}"]
+    assert planning.kernels == [asking(kernel, stride, np.float32)]
     assert_same_bits(np.ascontiguousarray(got), expected.reshape(shape))
 
 
 @pytest.mark.parametrize("index_dtype", INDEX_DTYPES, ids=str)
-@pytest.mark.parametrize("window", BLOCKS, ids=str)
-def test_a_bad_index_in_every_window_of_a_block(window: Any, index_dtype: Any, planning: Planning) -> None:
+@pytest.mark.parametrize("window", ASKED + OTHERS[:5], ids=str)
+def test_a_bad_index_in_every_window(window: Any, index_dtype: Any, planning: Planning) -> None:
     kernel, stride, pad = window
     shape = (1, 16, 5, 6)
     grad, good = gradients_and_indices(shape, np.float32, index_dtype, kernel, stride, pad, False)
@@ -441,11 +492,11 @@ def test_a_bad_index_in_every_window_of_a_block(window: Any, index_dtype: Any, p
             bad[0, 9, oh, ow] = value
             with pytest.raises(poolgrad.IndexRangeError, match=rf"indices\[0, 9, {oh}, {ow}\] = {value} "):
                 poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, channels_last(bad), *window)
-    assert set(planning.kernels) == {f"max_channels_last_k{kernel}s{stride}"}
+    assert set(planning.kernels) == {asking(kernel, stride, np.float32)}
 
 
 def test_no_good_index_is_taken_for_one_that_went_astray(tmp_path: Any) -> None:
-    """Blocks would be done again for nothing, and nobody would see it but by the clock: so here that is an error."""
+    """Images would be done again for nothing, and nobody would see it but by the clock: so here that is an error."""
     program = """if True:
         import sys
         import numpy as np, poolgrad
@@ -459,9 +510,10 @@ def test_no_good_index_is_taken_for_one_that_went_astray(tmp_path: Any) -> None:
 
         fallback.scatter_planes = refuse
         planning = Planning()
-        planning.ways = ["blocks of pixels"]
+        planning.ways = ["pixels ask"]
         poolgrad.run.prepared.prepare = planning.prepare
-        for k, s, p in ((2, 2, 0), (2, 2, 1), (3, 2, 0), (3, 2, 1), (3, 1, 0), (3, 1, 1)):
+        windows = (2, 2, 0), (2, 2, 1), (3, 2, 0), (3, 2, 1), (3, 1, 0), (3, 1, 1), (2, 1, 1), (3, 3, 1), (4, 2, 2)
+        for k, s, p in windows:
             for index, (height, width) in ((t, n) for t in (np.int32, np.int64) for n in ((3, 3), (7, 8), (8, 7))):
                 rows, columns = (np.arange((n + 2 * p - k) // s + 1) * s - p for n in (height, width))
                 for last in (False, True):  # the first place of each window, and the last one
@@ -492,14 +544,14 @@ def test_what_stands_in_for_windows_names_no_pixel(planning: Planning, monkeypat
         return kept[-1].ctypes.data, kept[-1]
 
     monkeypatch.setattr(poolgrad.run.execute, "new_scratch", full_of_places)
-    for kernel, stride, pad in BLOCKS:
+    for kernel, stride, pad in ASKED:
         shape = (1, 8, 5, 6)
         grad, indices = gradients_and_indices(shape, np.float32, np.int64, kernel, stride, pad, False)
         x = channels_last(np.full(shape, 77, np.float32))
         got = poolgrad.max_pool2d_with_indices_backward(
             channels_last(0 * np.nan_to_num(grad, posinf=0, neginf=0)), x, channels_last(indices), kernel, stride, pad
         )
-        assert planning.plans.pop().kernel == f"max_channels_last_k{kernel}s{stride}"
+        assert planning.plans.pop().kernel == f"max_pixels_ask_k{kernel}s{stride}"
         assert not got.any()
     assert kept
 
@@ -521,7 +573,7 @@ def test_pixels_that_cannot_be_streamed_to(dtype: Any, planning: Planning) -> No
             poolgrad.max_pool2d_with_indices_backward(
                 channels_last(grad), shape, channels_last(indices), kernel, stride, pad, out=out
             )
-            assert planning.plans.pop().kernel == (in_place(dtype) if kernel == 5 else blocks_of(kernel, stride, dtype))
+            assert planning.plans.pop().kernel == asking(kernel, stride, dtype)
             assert_same_bits(np.ascontiguousarray(out), expected)
             out[:] = 77
             assert (room == 77).all()
@@ -531,7 +583,7 @@ def test_pixels_that_cannot_be_streamed_to(dtype: Any, planning: Planning) -> No
 @pytest.mark.parametrize("channels", [2, 3, 8, 9, 19, 23])
 def test_any_number_of_channels(channels: int, dtype: Any, planning: Planning, threads: None) -> None:
     """Fewer than fill a vector are scattered; of more the last vector is laid back, also where some are left over."""
-    for (kernel, stride, pad), at_once in itertools.product(BLOCKS, (8, 16, 512)):
+    for (kernel, stride, pad), at_once in itertools.product(ASKED, (8, 16, 512)):
         planning.limit(channels_at_once=at_once)
         shape = (2, channels, 9, 11)
         grad, indices = gradients_and_indices(shape, dtype, np.int32, kernel, stride, pad, False)
@@ -542,7 +594,7 @@ def test_any_number_of_channels(channels: int, dtype: Any, planning: Planning, t
         assert_same_bits(np.ascontiguousarray(out.array), added_up(grad, shape, indices))
         out.assert_untouched()
         scattered = "scatter_bands" if dtype in HALVES else "scatter_numbers"
-        assert planning.plans.pop().kernel == (blocks_of(kernel, stride, dtype) if channels >= 8 else scattered)
+        assert planning.plans.pop().kernel == (asking(kernel, stride, dtype) if channels >= 8 else scattered)
 
 
 WAYS = [
@@ -554,8 +606,9 @@ WAYS = [
     ("touching", (2, 3, 13, 28), 3, False),
     ("pairs", (3, 5, 12, 34), 2, False),
     ("touching in short rows", (3, 5, 12, 14), 2, False),
-    ("blocks of pixels", (3, 16, 6, 7), 2, True),
-    ("blocks of pixels", (3, 13, 6, 7), 3, True),
+    ("pixels ask", (3, 16, 6, 7), 2, True),
+    ("pixels ask", (3, 13, 9, 10), 3, True),
+    ("pixels ask", (3, 13, 12, 13), 4, True),
     ("apart", (3, 16, 9, 10), 3, True),
     ("apart", (3, 5, 13, 15), 2, False),
     ("apart", (3, 3, 95, 96), 2, False),
@@ -571,8 +624,10 @@ WAYS = [
 
 def can_take(way: str, dtype: Any, size: int) -> bool:
     """Whether a way is there for a type, and for windows with a stride of their size."""
-    if way in ("single elements", "blocks of pixels"):
+    if way == "single elements":
         return size <= 2
+    if way == "pixels ask":
+        return True
     return dtype not in HALVES if way.startswith("touching") else dtype in HALVES or way == "in place"
 
 
@@ -644,14 +699,14 @@ def test_rows_too_long_for_scratch_are_scattered(planning: Planning) -> None:
         x = channels_last(np.zeros(shape, dtype))
         last = poolgrad.max_pool2d_with_indices_backward(channels_last(grad), x, channels_last(indices), kernel)
         assert_same_bits(last, first)
-    # Floats and pairs need no scratch.
+    # Floats, pairs and pixels that ask need no scratch that grows with rows.
     assert planning.kernels == [
         "max_touching_2",
-        "max_channels_last_k2s2",
+        "max_pixels_ask_k2s2",
         "max_touching_pairs",
-        "max_channels_last_k2s2_halves",
+        "max_pixels_ask_k2s2_halves",
         "scatter_halves",
-        "scatter_halves",
+        "max_pixels_ask_halves",
     ]
 
 

@@ -24,7 +24,7 @@ from poolgrad.kernels.runtime.runner import kernel_signature
         ("average_touching_pixels", {"stnp", "fcvtn"}),
         ("pool_max_pixels", {"prfm", "fcvtn"}),
         ("average_few_windows_3_2_1_0_0_1_2", {"stnp", "fcvtn", "prfm"}),
-        ("max_channels_last_k3s1", {"stnp", "prfm"}),
+        ("max_pixels_ask_k3s1", {"stnp", "prfm"}),
         ("max_touching_pairs", {"stnp", "fcvtn"}),
         ("max_touching_3", {"stnp"}),
         ("scatter_halves", {"fcvt"}),

@@ -300,7 +300,7 @@ CALLS = {
     "average_few_windows_3_2_1_0_0_1_0": [average((2, 5, 50, 60), 3, 2, 1)],
     "average_few_windows_3_3_0_0_0_1_0": [average((2, 5, 60, 90), 3, 3, 0)],
     "average_few_windows_2_1_0_0_1_1_0": [average((2, 5, 50, 60), 2, 1, 0)],
-    "max_channels_last_k2s2": [
+    "max_pixels_ask_k2s2": [
         maximum((9, 24, 20, 20), 2, 2, 0, last=True),
         maximum((1, 24, 90, 90), 2, 2, 0, last=True),
     ],
@@ -316,7 +316,7 @@ CALLS = {
     "scatter_halves_apart": [maximum((9, 6, 20, 20), 7, 7, 0, "f2"), maximum((1, 1, 99, 99), 9, 9, 0, "f2")],
 }
 # Of larger tensors only, unless they are asked for.
-FORCED = {"scatter_layers": ["layers"]}
+FORCED = {"scatter_layers": ["layers"], "max_pixels_ask_k2s2": ["pixels ask"]}
 MANY = [(name, calls[0]) for name, calls in CALLS.items() if calls]
 LARGE = [(name, calls[1]) for name, calls in CALLS.items() if len(calls) > 1]
 

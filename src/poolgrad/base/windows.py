@@ -100,6 +100,13 @@ class Axis:
         return min(self.kernel, self.size if self.counting == COUNT_VALID else self.size + 2 * self.pad)
 
     @property
+    def mean_length(self) -> float:
+        """How many elements a window holds, on average; padding counts, where there is any."""
+        if self.rule == FIXED:
+            return self.kernel
+        return (self.size + self.out - math.gcd(self.size, self.out)) / self.out
+
+    @property
     def counts_evenly(self) -> bool:
         """Whether all windows count the same. Counts rise, ever less, before they fall: three of them tell."""
         return self.rule == FIXED and self.out > 1 and self.count(0) == self.count(1) == self.count(self.out - 1)

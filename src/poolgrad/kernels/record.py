@@ -150,16 +150,15 @@ RECORD = np.dtype(
 ROOM, WIDE_ROOM, ROWS_IN_TABLE = 32, 64, 1024
 # The longest list of rows that are added together.
 LONGEST_TABLE = 32
-# Pixels of a block along each axis (pixel_blocks.py), and room for the longest table of one: windows of 3 with a stride
-# of 1.
-BLOCK_SIDE, LONGEST_BLOCK_TABLE = 2, 64
-# Channels that share a word of a mask.
-GROUP = 16
-# Kernels of such blocks: windows (kernel and stride), and the storage type if it is not the compute type.
-PIXEL_BLOCKS = {
-    f"max_channels_last_k{kernel}s{stride}{suffix}": (kernel, stride, code)
-    for kernel, stride in ((2, 2), (3, 2), (3, 1))
+# Windows that four pixels ask at most (asking_pixels.py); and kernels for windows that are known when they are compiled
+# (kernel and stride), or for any (0), with the storage type if it is not the compute type.
+MOST_ASKED = 64
+PIXELS_ASK = {
+    f"max_pixels_ask_k{kernel}s{stride}{suffix}" if kernel else f"max_pixels_ask{suffix}": (kernel, stride, code)
+    for kernel, stride in ((2, 2), (3, 2), (3, 1), (2, 1), (0, 0))
     for suffix, code in (("", FLOAT32), ("_halves", FLOAT16), ("_bfloats", BFLOAT16))
 }
+# Channels that share a word of a mask.
+GROUP = 16
 # What a kernel returns if there is no bad index.
 NOTHING = -1

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 def windows_over(axis: Axis) -> float:
     """How many windows hold an element, on average; one at least."""
-    covered = axis.out * axis.kernel
-    if axis.rule == ADAPTIVE:
-        covered = axis.size + axis.out - math.gcd(axis.size, axis.out)
-    return max(1.0, min(covered / axis.size, axis.longest_run))
+    return max(1.0, min(axis.out * axis.mean_length / axis.size, axis.longest_run))
 
 
 class Work(NamedTuple):

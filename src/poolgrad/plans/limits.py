@@ -92,7 +92,7 @@ class Limits:
     # Small planes are cleared and filled some at a time, as many as take so many bytes: gradients follow just behind
     # the zeros. Half as many take up to a tenth longer, twice as many up to a sixth (7 x 7 planes).
     batch_bytes: int = 1 << 12
-    # Channels side by side that blocks of pixels ask at once.
+    # Channels side by side that four pixels ask for at once.
     channels_at_once: int = 512
     # The fewest that a thread scatters of an image: two of them took 1.3 to 4 times as long as one alone for 67 to 256.
     channels_of_a_part: int = 256

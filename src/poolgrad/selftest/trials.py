@@ -74,6 +74,7 @@ _FIXED = (
     _Windows("wide windows", (1, 1), (1, 5, 100), (1, 5, 5), (1, 1, 1), (0, 2, 2)),
     _Windows("tall windows", (1, 1), (2, 12, 100), (2, 9, 1), (1, 1, 1)),
     _Windows("channels last", (1, 40), (2, 7, 7), (1, 3, 3), (1, 2, 2), (0, 1, 1), channels_last=True),
+    _Windows("channels last, touching", (1, 40), (2, 8, 8), (1, 2, 2), (1, 2, 2), channels_last=True),
     _Windows("overlapping", (1, 2), (3, 9, 33), (2, 3, 3), (1, 2, 2), (1, 1, 1), ceil_mode=True),
     _Windows("touching", (1, 10), (2, 6, 8), (1, 2, 2), (1, 2, 2), count_include_pad=False),
     _Windows("global", (2, 3), (2, 7, 7), (2, 7, 7), (2, 7, 7)),

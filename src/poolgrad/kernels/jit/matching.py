@@ -12,7 +12,7 @@ from numba import types
 from numba.extending import models, register_model
 
 from ..record import LANES
-from .instructions import instruction
+from .instructions import call_named, instruction
 from .vectors import pointer_to
 from .vectors import spread as spread  # those who write code with these integers find it here
 
@@ -35,7 +35,8 @@ class _LanesModel(models.PrimitiveModel):
         super().__init__(manager, lanes, lanes.kind)
 
 
-# 32-bit integers, and truth values.
+# 32-bit integers, 64-bit ones, and truth values.
+longs = Lanes("Longs", _LONGS)
 integers, mask = Lanes("Integers", _INTS), Lanes("Mask", ir.VectorType(ir.IntType(1), LANES))
 _two_integers, _two_numbers = integers(integers, integers), integers(types.int64, types.int64)
 
@@ -46,6 +47,9 @@ def _spread_low(builder: ir.IRBuilder, number: ir.Value) -> ir.Value:
 
 # Eight times the same integer, which must fit 32 bits.
 splat_int = instruction(integers(types.int64))(_spread_low)
+
+
+splat_long = instruction(longs(types.int64))(spread)
 
 
 @instruction(_two_numbers)
@@ -116,6 +120,18 @@ def all_below(builder: ir.IRBuilder, value: ir.Value, limit: ir.Value) -> ir.Val
 def all_lanes(builder: ir.IRBuilder, where: ir.Value) -> ir.Value:
     """Whether a mask holds everywhere."""
     return _compare_all(builder, "==", where, 2**LANES - 1)
+
+
+@instruction(types.boolean(longs))
+def fit_32_bits(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """Whether no lane has any of its upper 32 bits."""
+    return _compare_all(builder, "==", builder.icmp_unsigned("<", value, ir.Constant(_LONGS, [2**32] * LANES)), 255)
+
+
+@instruction(types.int64(integers))
+def sum_of_lanes(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """All lanes together, which must fit 32 bits."""
+    return builder.sext(call_named(builder, _INT32, f"llvm.vector.reduce.add.v{LANES}i32", value), _INT64)
 
 
 @instruction(_two_numbers)
