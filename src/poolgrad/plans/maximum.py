@@ -49,7 +49,7 @@ SHORTEST_ROW, FEWEST_TO_PAY = 4, 5
 # what a scatter takes for each gradient, and for each element of the result; from memory it takes longer, since that is
 # read before it is written. Fitted to 60 random calls and 20 usual ones by all their ways.
 TIME_OF_SQUARE, TIME_OF_LISTING, TIME_OF_FOUR, TIME_OF_ASKED, TIME_OF_KNOWN = 9.0, 1.75, 1.5, 1.4, 1.0
-TIME_OF_HALF_IN_BAND, TIME_WRITTEN_FLOAT, TIME_WRITTEN_HALF, SLOWER_FROM_MEMORY = 0.55, 0.05, 0.06, 1.5
+TIME_IN_BAND, ROUNDED, CLEARED, SLOWER_FROM_MEMORY = 0.45, 0.06, 0.03, 1.5
 # Elements of a plane whose indices are worth a look before they are copied: 3 x 3 take 2 to 2.7 times as long as a
 # scatter or bands, 5 x 5 1.2 times, 7 x 7 of floats 0.6 and of halves 0.8 to 1.
 FEWEST_SINGLE = 36
@@ -62,11 +62,14 @@ MOST_LAYERS = 3
 # planes are cleared as indices come, which is faster than a copy.
 MOST_SIDESTEPPED = 1 << 11
 # With so many elements for each gradient and more, halves are added up in the output itself, and not in bands; or put
-# there if windows are apart. bfloat16 takes longer to be rounded one by one (with 7 elements for each gradient 0.8 to
-# 1.2 times as long, by the processor), and past the caches go bands only. Planes of few elements share a band: with 4
-# of them for each gradient that takes 0.6 to 0.8 of the time.
-SPARSE, SPARSE_BFLOATS, SPARSE_PAST_CACHES, SPARSE_APART = 6, 7, 10, 2
-SPARSE_SMALL, SMALL_APART = 3, 128
+# there if windows are apart. bfloat16 takes longer to be rounded one by one: with 8.8 elements for each gradient that
+# takes 1.05 to 1.2 times as long as bands, and halves with 8 as long as bands. Past the caches, where a band's rows are
+# written as a whole, bands take 0.7 of the time with 16 to 27 elements (bfloat16 0.83 and 1.05); and windows that are
+# apart 0.85 to 0.95 of it with 5 to 16 (bfloat16 0.87 with 6, and 1.35 with 16).
+SPARSE, SPARSE_BFLOATS, SPARSE_PAST_CACHES = 8, 10, 28
+SPARSE_APART, SPARSE_APART_PAST_CACHES = 5, 12
+# With fewer elements for each gradient layers are not cleared row by row.
+SPARSE_LAYERS = 2
 # Where so many windows hold an element, many gradients meet in few places, and sums that wait there are rounded each
 # time: with 7 to 12 elements for each gradient that takes 1.2 to 1.6 times as long as bands (windows of 7 with strides
 # of 2, of 14 with strides of 1).
@@ -391,8 +394,8 @@ def _asking_is_faster(s: Scattering) -> bool:
     window = TIME_OF_KNOWN if PIXELS_ASK[_asking_kernel(s)][0] else TIME_OF_ASKED
     of_four = TIME_OF_SQUARE + asked * TIME_OF_LISTING + -(-s.channels // LANES) * (TIME_OF_FOUR + asked * window)
     asking = of_four * -(-rows.size // 2) * -(-columns.size // 2) * depth.size
-    each, written = (TIME_OF_FLOAT, TIME_WRITTEN_FLOAT) if s.plain else (TIME_OF_HALF_IN_BAND, TIME_WRITTEN_HALF)
-    scattering = s.channels * (each * s.gradients + written * s.plane)
+    rates = ((TIME_OF_FLOAT, CLEARED),) if s.plain else ((TIME_IN_BAND, ROUNDED), (TIME_OF_HALF, CLEARED))
+    scattering = s.channels * min(each * s.gradients + written * s.plane for each, written in rates)
     return asking < (SLOWER_FROM_MEMORY if s.streaming else 1.0) * scattering
 
 
@@ -711,7 +714,7 @@ WAYS: tuple[Way[Scattering], ...] = (
             ),
             Need(f"at most {MOST_LAYERS} layers in a window", lambda s: s.windows[0].kernel <= MOST_LAYERS),
             Need("half as much memory as the last cache has", lambda s: 2 * s.traffic >= s.limits.last_cache),
-            Need("few gradients", lambda s: s.has_few(SPARSE_APART)),
+            Need("few gradients", lambda s: s.has_few(SPARSE_LAYERS)),
         ),
         book=_book_layers,
     ),
@@ -720,8 +723,8 @@ WAYS: tuple[Way[Scattering], ...] = (
         legal=(HALVES, Need("windows that share no element", lambda s: s.are_apart)),
         pays=(
             Need(
-                f"{SPARSE_APART} elements for each gradient, {SPARSE_SMALL} in planes of less than {SMALL_APART}",
-                lambda s: s.has_few(SPARSE_APART if s.plane >= SMALL_APART else SPARSE_SMALL),
+                f"{SPARSE_APART} elements for each gradient, {SPARSE_APART_PAST_CACHES} past the caches",
+                lambda s: s.has_few(SPARSE_APART_PAST_CACHES if s.streaming else SPARSE_APART),
             ),
         ),
         book=_book_apart,
