@@ -80,10 +80,10 @@ class Limits:
     kept_by_part: int = 12 << 20
     kept_in_all: int = 24 << 20
 
-    # Gradients of maxima: larger planes of 16-bit numbers are made in bands of about so many elements, which are
-    # float32 until they are written. Half as many take up to a tenth longer; four times as many fill the first-level
-    # cache, and take twice as long (bfloat16, windows of 3 and a stride of 2 over 112 x 112).
-    band: int = 1 << 11
+    # Gradients of maxima: larger planes of 16-bit numbers are made in bands of about so many elements and gradients,
+    # which are float32 until they are written. Half as many take up to a tenth longer; twice as many fill the
+    # first-level cache, and take 1.25 times as long (windows of 3 with strides of 1 over 56 x 56).
+    band: int = 2600
     # Rows that a band shares with the next one are moved, so it has so many times as many. Windows of 7 with a stride
     # of 2 over rows of 174 take two thirds of the time that way, and of 178 over as many rows a tenth.
     shared_by_band: int = 4

@@ -49,7 +49,7 @@ SHORTEST_ROW, FEWEST_TO_PAY = 4, 5
 # what a scatter takes for each gradient, and for each element of the result; from memory it takes longer, since that is
 # read before it is written. Fitted to 60 random calls and 20 usual ones by all their ways.
 TIME_OF_SQUARE, TIME_OF_LISTING, TIME_OF_FOUR, TIME_OF_ASKED, TIME_OF_KNOWN = 9.0, 1.75, 1.5, 1.4, 1.0
-TIME_IN_BAND, ROUNDED, CLEARED, SLOWER_FROM_MEMORY = 0.45, 0.06, 0.03, 1.5
+TIME_IN_BAND, ROUNDED, CLEARED, SLOWER_FROM_MEMORY = 0.45, 0.06, 0.03, 1.8
 # Elements of a plane whose indices are worth a look before they are copied: 3 x 3 take 2 to 2.7 times as long as a
 # scatter or bands, 5 x 5 1.2 times, 7 x 7 of floats 0.6 and of halves 0.8 to 1.
 FEWEST_SINGLE = 36
@@ -396,7 +396,7 @@ def _asking_is_faster(s: Scattering) -> bool:
     asking = of_four * -(-rows.size // 2) * -(-columns.size // 2) * depth.size
     rates = ((TIME_OF_FLOAT, CLEARED),) if s.plain else ((TIME_IN_BAND, ROUNDED), (TIME_OF_HALF, CLEARED))
     scattering = s.channels * min(each * s.gradients + written * s.plane for each, written in rates)
-    return asking < (SLOWER_FROM_MEMORY if s.streaming else 1.0) * scattering
+    return asking < (SLOWER_FROM_MEMORY if s.traffic >= s.limits.last_cache else 1.0) * scattering
 
 
 def _asking_scratch(s: Scattering) -> tuple[int, int, int]:
@@ -483,13 +483,13 @@ class _Bands(NamedTuple):
 
 
 def _bands_of(s: Scattering, together: int, numbers: int) -> _Bands:
-    """Of so many planes, and at least so many numbers if rows are not too long."""
+    """Of so many planes, and at least so many numbers, with the gradients, if rows are not too long."""
     bands, width, windows = _bands(s)
     row = width * together
     shared = max(bands.kernel - bands.stride, 0) if bands.rule == FIXED else 1
     numbers = max(numbers, min(s.limits.shared_by_band * shared * row, s.limits.budget(s.parts) // s.itemsize // 4))
     at_once = 1
-    while at_once < bands.out and _rows_of_band(bands, at_once) * row < numbers:
+    while at_once < bands.out and _rows_of_band(bands, at_once) * row + at_once * windows * together < numbers:
         at_once *= 2
     floats = _rows_of_band(bands, at_once) * row + LINE + ROOM
     return _Bands(at_once, together, at_once * windows * together + ROOM, floats)
