@@ -58,16 +58,17 @@ def of_rows(views: Spreading) -> float:
 
 def of_few_windows(views: Spreading) -> float:
     """Rows go by vectors of eight windows, the last of which is laid back: 17 columns of a stride of 2 take as long as
-    32. Halves are widened with each gradient; bfloat16 takes longer to be rounded."""
-    work = work_of(views, views.number_of_planes, "few windows")
+    32, or longer. Halves are widened with each gradient; bfloat16 takes longer to be rounded."""
+    work, stride = work_of(views, views.number_of_planes, "few windows"), views.axes[2].stride
     vectors, dtype = -(-work.windows // LANES), views.target.dtype
+    laid_back = stride > 1 and work.columns % (LANES * stride) > 0
     of_result = 0.165 + 0.5 * (dtype == BFLOAT16) + 0.64 * views.has_layers + 0.11 * _leaves_caches(views)
     summed = 0.27 * work.over_column * (work.over_row > 1) + 0.19 * (dtype.itemsize < views.itemsize)
     return (
         860
         + 14.5 * work.rows / views.axes[1].size
         + work.gradients * (0.2 + vectors * summed)
-        + work.rows * (2.1 + vectors * views.axes[2].stride * of_result)
+        + work.rows * (2.1 + 1.2 * laid_back + vectors * stride * of_result)
     )
 
 
