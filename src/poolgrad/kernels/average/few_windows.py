@@ -151,8 +151,11 @@ def four_rows(target: Any, steps: Any, h: int) -> Any:
     return layer + ahead, result + h * result_step, first + (ahead & mask), second + ahead
 
 
-def _rows_maker(name: str, windows: FewWindows, take: Any, put: Any, rows_at: Any = one_row) -> Any:
-    """What makes some rows of a plane."""
+def _rows_maker(
+    name: str, windows: FewWindows, take: Any, put: Any, rows_at: Any = one_row, in_scratch: bool = False
+) -> Any:
+    """What makes some rows of a plane. If it can do so ``in_scratch``, it is given where the result is, too, or 0: each
+    row is written there when the next one is made, since what was just stored can't be loaded at once."""
     roll, copy = _roller(windows, take, put), _repeats(windows, put, 1)
     add_up = copy if windows.terms == 1 else _repeats(windows, put, windows.terms)
 
@@ -175,11 +178,16 @@ def _rows_maker(name: str, windows: FewWindows, take: Any, put: Any, rows_at: An
         scale ``known``; returns whose they are now."""
         stay_apart()
         out, chunk, divisors, staged = plan.out[COLUMNS], plan.chunk * plan.itemsize, scratch.divisors, is_staged(plan)
+        result, made = target[-1] if in_scratch else 0, scratch.spare
         if staged:
             divisors += 2 * chunk
         for h in range(begin, high):
-            step, rows = step_of(scratch.steps, h), rows_at(target, steps, max(h, low))
-            sums = step.one, step.two, step.three
+            step, rows, before = step_of(scratch.steps, h), rows_at(target, steps, max(h, low)), made
+            sums, is_new = (step.one, step.two, step.three), True
+            if in_scratch and result != 0:  # two rows in turn; if they are alike the same one again
+                is_new = h <= low or not step.same
+                made = 2 * scratch.spare + plan.pitch * plan.itemsize - made if is_new else made
+                rows = (made,)
             if step.kind <= UNEVEN:
                 at = source + step.gradients
                 if step.kind == UNEVEN:
@@ -188,10 +196,14 @@ def _rows_maker(name: str, windows: FewWindows, take: Any, put: Any, rows_at: An
                     if staged:
                         at = scratch.divisors + 3 * chunk
                 roll(rows, at, at + scratch.soon, divisors, sums, out, unit)
-            elif step.kind == COPY:
+            elif is_new and step.kind == COPY:
                 copy(rows, sums, out, unit)
-            else:
+            elif is_new:
                 add_up(rows, sums, out, unit)
+            if in_scratch and result != 0 and h > low:
+                stream_run(result + (h - 1) * plan.row_step, before, plan.size[COLUMNS], unit)
+        if in_scratch and result != 0:
+            stream_run(result + (high - 1) * plan.row_step, made, plan.size[COLUMNS], unit)
         return known
 
     return make_rows
@@ -224,28 +236,11 @@ def known_before(
 def row_maker(name: str, windows: FewWindows) -> Any:
     """What makes rows of a plane of the result."""
     take, (put, put_past) = MOVES[windows.code]
-    store_rows = stream_rows = _rows_maker(f"{name}_stored", windows, take, plain(put))
     # Of rows of which a part of a stride is missing the last block begins at no multiple of 16 bytes.
     streams, floats = windows.over == 0, windows.code == FLOAT32
+    store_rows = stream_rows = _rows_maker(f"{name}_stored", windows, take, plain(put), in_scratch=floats)
     if streams:
         stream_rows = _rows_maker(f"{name}_streamed", windows, take, plain(put_past))
-
-    @inlined_piece
-    def stream_from_scratch(
-        plan: Any, source: int, target: int, low: int, high: int, scale: int, known: int, scratch: Scratch, unit: Any
-    ) -> int:
-        """A row is written when the next one is made: what was just stored can't be loaded at once."""
-        columns, step, pitch = plan.size[COLUMNS], plan.row_step, plan.pitch * plan.itemsize
-        made, other = scratch.spare, scratch.spare + pitch
-        for h in range(low, high):
-            before = made
-            if h == low or not step_of(scratch.steps, h).same:
-                made, other = other, made
-                known = store_rows(plan, source, (made,), (h - h,), h, h, h + 1, scale, known, scratch, unit)
-            if h > low:
-                stream_run(target + (h - 1) * step, before, columns, unit)
-        stream_run(target + (high - 1) * step, made, columns, unit)
-        return known
 
     @inlined_piece
     def make_rows(
@@ -261,13 +256,14 @@ def row_maker(name: str, windows: FewWindows) -> Any:
         unit: Any,
     ) -> int:
         begin, known = known_before(plan, source, low, scale, known, scratch, unit)
-        rows, steps = (target,), (plan.row_step,)
+        steps, nowhere = (plan.row_step,), target - target
         if way == STORED or not (streams or floats):
-            return store_rows(plan, source, rows, steps, begin, low, high, scale, known, scratch, unit)
-        known = store_rows(plan, source, (scratch.spare,), (low - low,), begin, low, low, scale, known, scratch, unit)
+            return store_rows(plan, source, (target, nowhere), steps, begin, low, high, scale, known, scratch, unit)
         if streams and way == STREAMED:
-            return stream_rows(plan, source, rows, steps, low, low, high, scale, known, scratch, unit)
-        return stream_from_scratch(plan, source, target, low, high, scale, known, scratch, unit)
+            spare, no_steps = (scratch.spare, nowhere), (nowhere,)
+            known = store_rows(plan, source, spare, no_steps, begin, low, low, scale, known, scratch, unit)
+            return stream_rows(plan, source, (target,), steps, low, low, high, scale, known, scratch, unit)
+        return store_rows(plan, source, (nowhere, target), steps, begin, low, high, scale, known, scratch, unit)
 
     return make_rows
 
