@@ -246,6 +246,7 @@ def _book_rows_of_channels(pooling: Pooling, record: Record) -> Booking:
     rows = batch * pooling.rows_of_windows
     wanted = max(-(-channels // CHANNELS_AT_ONCE), -(-pooling.threads // rows))
     record["pieces"] = pieces = max(min(wanted, channels // FEWEST_OF_A_PIECE), 1)
+    record["soon"] = pooling.limits.channels_ahead
     return Booking("pool_average_pixel_rows", rows * pieces, 2 * (-(-channels // pieces) + 2 * LANES))
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from ..geometry import COLUMNS, DEPTH, ROWS, count_of
 from ..jit.halves import load_bfloats, load_halves, store_bfloats, store_halves
 from ..jit.memory import inlined_piece, piece_named
-from ..jit.vectors import add, as_unit, divide, itemsize, load, splat, store
-from ..record import LANES, NOTHING, READ_BFLOATS, READ_FLOATS
+from ..jit.vectors import add, as_unit, divide, itemsize, load, prefetch_near, splat, store
+from ..record import LANES, LINE, NOTHING, READ_BFLOATS, READ_FLOATS
 from .pixels import FOUR, Box, box_in_row, row_of_boxes
 
 
@@ -29,11 +29,14 @@ def _window_pooler(name: str, take: Any, put: Any) -> Any:
 
     @inlined_piece
     def add_fours(box: Box, at: int, sums: int, c: int, afresh: bool, unit: Any) -> None:
-        """Four vectors: additions of one need not wait for those of another."""
+        """Four vectors: additions of one need not wait for those of another. Pixels that are read side by side are no
+        pattern for processors, so each is asked for a little before."""
         one, two = take(at, c, unit), take(at, c + LANES, unit)
         three, four = take(at, c + 2 * LANES, unit), take(at, c + 3 * LANES, unit)
         for _ in range(1, box.columns):
             at += box.column_step
+            prefetch_near(at + c * box.stored + box.soon, 0, unit)
+            prefetch_near(at + c * box.stored + box.soon + LINE, 0, unit)
             one, two = add(one, take(at, c, unit)), add(two, take(at, c + LANES, unit))
             three, four = add(three, take(at, c + 2 * LANES, unit)), add(four, take(at, c + 3 * LANES, unit))
         if not afresh:
