@@ -234,8 +234,9 @@ def _book_channels_last(pooling: Pooling, record: Record) -> Booking:
     record["side_by_side"] = dense and pooling.axes[2].stride == 1 and record["vectors"] == 1
     record["streaming"] = record["vectors"] == 2 and _writes_lines(pooling)
     large = source.dtype.nbytes(source.count) >= 4 * limits.second_cache
-    if large and pooling.planes[0].steps[4] >= limits.long_pixel:
-        record["soon"] = _ahead_of_pixels(pooling, record["dilation"][0])
+    held = _held_by_windows(pooling, record["dilation"][0])
+    if large and held > 1 and pooling.planes[0].steps[4] >= limits.long_pixel:
+        record["soon"] = _ahead_of_pixels(pooling, held)
     return Booking(f"{pooling.kernel}_pixels", batch * pooling.rows_of_windows)
 
 
@@ -259,10 +260,14 @@ def _writes_lines(pooling: Pooling) -> bool:
     return whole and sum(t.dtype.nbytes(t.count) for t in results) >= pooling.limits.stream_from
 
 
-def _ahead_of_pixels(pooling: Pooling, dilation: Sequence[int]) -> int:
+def _held_by_windows(pooling: Pooling, dilation: Sequence[int]) -> int:
+    """Pixels that a window holds at most. Of windows of one pixel memory is read from one end to the other."""
+    return math.prod(_longest_window(axis, int(by)) for axis, by in zip(pooling.axes, dilation, strict=True))
+
+
+def _ahead_of_pixels(pooling: Pooling, held: int) -> int:
     """How many bytes ahead channels are asked for: the next ones of a window's pixels, or those of pixels to come."""
     limits = pooling.limits
-    held = math.prod(_longest_window(axis, int(by)) for axis, by in zip(pooling.axes, dilation, strict=True))
     if pooling.planes[0].steps[4] < limits.ahead and held < limits.many_pixels:
         return limits.ahead
     return limits.channels_ahead

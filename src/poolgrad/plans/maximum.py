@@ -62,11 +62,12 @@ MOST_LAYERS = 3
 # planes are cleared as indices come, which is faster than a copy.
 MOST_SIDESTEPPED = 1 << 11
 # With so many elements for each gradient and more, halves are added up in the output itself, and not in bands; or put
-# there if windows are apart. bfloat16 takes longer to be rounded one by one: with 8.8 elements for each gradient that
-# takes 1.05 to 1.2 times as long as bands, and halves with 8 as long as bands. Past the caches, where a band's rows are
-# written as a whole, bands take 0.7 of the time with 16 to 27 elements (bfloat16 0.83 and 1.05); and windows that are
-# apart 0.85 to 0.95 of it with 5 to 16 (bfloat16 0.87 with 6, and 1.35 with 16).
-SPARSE, SPARSE_BFLOATS, SPARSE_PAST_CACHES = 8, 10, 28
+# there if windows are apart. With 6 to 8 of them that takes 0.7 (planes of 18 x 21) to 1.03 (of 60 x 60) of the time.
+# bfloat16 takes longer to be rounded one by one: with 8.8 elements for each gradient 1.05 to 1.2 times as long as
+# bands. Past the caches, where a band's rows are written as a whole, bands take 0.7 of the time with 16 to 27 elements
+# (bfloat16 0.83 and 1.05); and windows that are apart 0.85 to 0.95 of it with 5 to 16 (bfloat16 0.87 with 6, and 1.35
+# with 16).
+SPARSE, SPARSE_BFLOATS, SPARSE_PAST_CACHES = 7, 10, 28
 SPARSE_APART, SPARSE_APART_PAST_CACHES = 5, 12
 # With fewer elements for each gradient layers are not cleared row by row.
 SPARSE_LAYERS = 2
