@@ -106,7 +106,7 @@ _NUMBER_FIELDS = (
     "streams",  # sum windows along W all at once, as in spreading.py
     "terms",
     "ones",
-    "soon",  # pixels are asked for so many bytes before they are read; 0 if they are in caches
+    "soon",  # pixels are asked for so many bytes before they are read, 0 if not; of windows that are asked: whether
     "edge",  # the last window along W ends in the padding, by one column
     "side_by_side",  # neighbouring windows of a row read and write neighbours in memory, as their channels do
     "pixel",  # channels that are worked on together, side by side in memory
