@@ -7,7 +7,6 @@ A plane may have layers; to a scatter it is one run of elements all the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -619,10 +618,6 @@ RUNS = Need[Scattering](
 )
 
 
-def _scratch(fits: Callable[[Scattering], bool]) -> Need[Scattering]:
-    return Need("so much scratch as each part may have", fits)
-
-
 WAYS: tuple[Way[Scattering], ...] = (
     Way(
         "single elements",
@@ -736,7 +731,7 @@ WAYS: tuple[Way[Scattering], ...] = (
             HALVES,
             EQUAL_STEPS,
             RUNS,
-            _scratch(_fits_bands),
+            Need("so much scratch as each part may have", _fits_bands),
         ),
         pays=(
             Need(

@@ -1,7 +1,4 @@
-"""Finding indices among positions, eight at a time: vectors of 32-bit integers, and masks.
-
-A mask says for each lane whether an index named a position.
-"""
+"""Finding indices among positions, eight at a time: vectors of 32-bit integers."""
 
 from __future__ import annotations
 
@@ -35,9 +32,8 @@ class _LanesModel(models.PrimitiveModel):
         super().__init__(manager, lanes, lanes.kind)
 
 
-# 32-bit integers, 64-bit ones, and truth values.
-longs = Lanes("Longs", _LONGS)
-integers, mask = Lanes("Integers", _INTS), Lanes("Mask", ir.VectorType(ir.IntType(1), LANES))
+# Of 32 bits, and of 64.
+integers, longs = Lanes("Integers", _INTS), Lanes("Longs", _LONGS)
 _two_integers, _two_numbers = integers(integers, integers), integers(types.int64, types.int64)
 
 
@@ -75,12 +71,6 @@ def high_halves(builder: ir.IRBuilder, base: ir.Value, index: ir.Value) -> ir.Va
     return builder.trunc(upper, _INTS)
 
 
-@instruction(mask(integers, integers))
-def equal(builder: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
-    """Where two vectors have the same numbers."""
-    return builder.icmp_unsigned("==", one, other)
-
-
 def _of_ints(operation: str) -> Any:
     return instruction(_two_integers)(lambda builder, one, other: getattr(builder, operation)(one, other))
 
@@ -116,16 +106,12 @@ def all_below(builder: ir.IRBuilder, value: ir.Value, limit: ir.Value) -> ir.Val
     return _compare_all(builder, "==", builder.icmp_unsigned("<", value, _spread_low(builder, limit)), 2**LANES - 1)
 
 
-@instruction(types.boolean(mask))
-def all_lanes(builder: ir.IRBuilder, where: ir.Value) -> ir.Value:
-    """Whether a mask holds everywhere."""
-    return _compare_all(builder, "==", where, 2**LANES - 1)
-
-
 @instruction(types.boolean(longs))
 def fit_32_bits(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """Whether no lane has any of its upper 32 bits."""
-    return _compare_all(builder, "==", builder.icmp_unsigned("<", value, ir.Constant(_LONGS, [2**32] * LANES)), 255)
+    return _compare_all(
+        builder, "==", builder.icmp_unsigned("<", value, ir.Constant(_LONGS, [2**32] * LANES)), 2**LANES - 1
+    )
 
 
 @instruction(types.int64(integers))
